@@ -96,7 +96,7 @@ let package = Package(
     Floor.core.shim("CLastroPrimitives", links: "crypto", "z"),
     // A lock, a place for one answer, and what else every target needs. Public where it is specialised. In no product.
     Floor.core.target("LastroSupport"),
-    // Pure machines, bytes to events. Imports nothing but the door to zlib, not even Foundation.
+    // Pure machines, bytes to events. Imports nothing but CLastroPrimitives, not even Foundation.
     Floor.core.target("LastroWire", ["CLastroPrimitives"]),
     // What features import: resources, pipeline, policy and trust. May not know libcurl, Dispatch, metrics nor tracing.
     Floor.core.target("Lastro", ["CLastroPrimitives", "LastroSupport", "LastroWire", httpTypes, logging]),
@@ -181,8 +181,13 @@ let package = Package(
 
     // Servers of other projects, started for the tests.
     Floor.support.shared("PeerSupport"),
+    // The client side of OpenSSL for the loopback servers. It shares declarations with their side.
+    .target(
+      name: "CLoopbackClient", dependencies: ["CLoopback"], path: "Tests/Support/CLoopbackClient",
+      cSettings: [.headerSearchPath("../../../Sources/Testing/CLoopback")]),
     Floor.support.shared(
-      "TestSupport", ["CLoopback", "Lastro", "LastroSupport", "LastroTesting", httpTypes, logging]),
+      "TestSupport",
+      ["CLoopback", "CLoopbackClient", "Lastro", "LastroSupport", "LastroTesting", httpTypes, logging]),
     // An authority with servers, and dialers of libcurl that trust it. Apart, so that the engine's tests need no libcurl.
     Floor.support.shared("CurlSupport", ["Lastro", "LastroCurl", "LastroTesting", "TestSupport"]),
     // Public test data, read from its folder.
@@ -288,7 +293,8 @@ let package = Package(
     Floor.tools.tests(
       "LastroCommandTests",
       [
-        "LastroCommand", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "PeerSupport", "TestSupport",
+        "LastroCommand", "LastroCurl", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "PeerSupport",
+        "TestSupport",
         integration("ArgumentParser", "swift-argument-parser"),
       ]),
     Floor.support.tests("PeerSupportTests", ["PeerSupport"]),

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
-// A package outside the package, as a user's would be: it builds README's example, which `.ci/samples.py` keeps equal.
+// A package outside the package, as a user's would be: it builds README's example. `.ci/samples.py` keeps both equal.
 let package = Package(
   name: "Consumer",
-  platforms: [.macOS(.v15)],
   dependencies: [
     // Named, because the folder of a clone may have any name.
     .package(name: "Lastro", path: "../..", traits: [])
@@ -17,6 +16,5 @@ let package = Package(
         .product(name: "Lastro", package: "Lastro"),
         .product(name: "LastroCurl", package: "Lastro"),
       ])
-  ],
-  swiftLanguageModes: [.v6]
+  ]
 )

@@ -11,9 +11,10 @@
 // If one of these rules changes in Swift, change it here, too.
 //
 // The model leaves out trust rules, HTTP_1_1_REQUIRED (which is resent like REFUSED_STREAM), `Expect`, connect timeouts
-// (a deadline ends a request as its caller does), suspect connections, the limit of restarts, and shutdown. The server
-// is honest: it processes no request that it refused, and none above the last stream of its GOAWAY. It may have
-// processed every other request that was sent to it.
+// (a deadline ends a request as its caller does), suspect connections, the limit of restarts, connections that end
+// between their opening and their first request, servers that allow no streams, and shutdown. The server is honest: it
+// processes no request that it refused, and none above the last stream of its GOAWAY. It may have processed every other
+// request that was sent to it.
 
 #define REQUESTS 3
 #define CONNECTIONS 2   // HostMachine.Limits.connections
@@ -34,7 +35,8 @@ mtype = {
   roomChanged, streamClosed, notOpened, retired, ended, serviceDue, drains, drainEnded,
   // HostMachine.Step
   startOnIdle, startOnFree, openStream, beginDial, cancelDial, failRequest, closeConnection, endDrain,
-  // Exchange.State, and Exchange.Rest.drained: the job is answered, and the rest of a redirect is still read.
+  // Exchange.isWaiting, isRunning and isOver, and Exchange.Rest.drained: the job is answered, and the rest of a
+  // redirect is still read.
   unborn, waiting, running, draining, over,
   // The progress of a request on its connection: HTTP2RequestPhase.queued, sent, and HTTP2AnswerPhase.begun.
   queued, sent, begun,
@@ -172,15 +174,10 @@ inline dial() {
 // HostMachine.dialForWaiting(now:_:)
 inline dialForWaiting() {
   if
-  :: queueCount == 0
-  :: queueCount > 0 && expectsHTTP2 ->
-    if
-    :: dialCount == 0 && mayDial && mayGrow -> dial()
-    :: else
-    fi
+  :: queueCount == 0 || (expectsHTTP2 && !mayGrow)
   :: else ->
     do
-    :: dialCount < queueCount && dialCount < DIALS ->
+    :: dialCount < (expectsHTTP2 -> 1 : queueCount) && dialCount < DIALS ->
       if
       :: !mayDial && wantsFresh[queue[dialCount]] && idleCount > 0 ->
         n = idle[0];
@@ -595,7 +592,7 @@ inline endStream() {
   ending = unborn
 }
 
-// HTTP2Multiplexer.end(_:): all streams end, one after the other, and then the connection.
+// HTTP2Multiplexer.connectionEnded(_:): all streams end, one after the other, and then the connection.
 inline endMultiplexer(c) {
   wentAway[c] = true;
   closing = c;
@@ -702,7 +699,7 @@ inline settle() {
 
 // MARK: - Choices
 
-// The connection accepts bytes of the request: HTTP1Session.noteSent(_:of:_:), HTTP2Call.noteSentHead().
+// The connection accepts bytes of the request: HTTP1Session.recordSent(_:of:_:), HTTP2Call.recordSentHead().
 inline send(r) {
   if
   :: kind[on[r]] == openedMultiplexed && wentAway[on[r]] ->
@@ -750,7 +747,7 @@ inline finish(r) {
   fi
 }
 
-// HTTP2Session.goingAway(_:_:_:): the last stream that the server may have processed is the one of rank `low`.
+// HTTP2Session.goingAway(_:): the last stream that the server may have processed is the one of rank `low`.
 inline goAway(c) {
   wentAway[c] = true;
   events!retired(c, 0);
@@ -921,7 +918,8 @@ inline check() {
   assert(isAwaitingService || queueCount == 0 || dialCount > 0 || states(running) + states(draining) > 0);
   // No request waits beside a connection that only drains, whose place a new one could take.
   assert(drainedCount == states(draining));
-  assert(isAwaitingService || drainedCount == 0 || expectsHTTP2 || dialCount >= queueCount || dialCount >= DIALS);
+  assert(isAwaitingService || drainedCount == 0 || dialCount >= queueCount || dialCount >= DIALS ||
+    (expectsHTTP2 && (dialCount > 0 || !mayGrow)));
   // No request gets the response to another request.
   assert(!mistakes(0) && !mistakes(1) && !mistakes(2) && !mistakes(3))
 }

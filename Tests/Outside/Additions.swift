@@ -33,7 +33,12 @@ package.targets += [
   .executableTarget(name: "Hello", dependencies: [lastro, engine], path: "hello/Sources/Hello"),
   .testTarget(name: "HelloTests", dependencies: ["Hello", doubles], path: "hello/Tests/HelloTests"),
   .target(name: "BenchSupport", path: "Benchmarks/Sources/BenchSupport", swiftSettings: strict),
-  benchmark("LastroBench", ["BenchSupport", lastro, engine, httpTypes, logging]),
+  benchmark(
+    "LastroBench",
+    [
+      "BenchSupport", lastro, engine, .product(name: "LastroHTTP", package: "Lastro"),
+      .product(name: "LastroTunnels", package: "Lastro"), httpTypes, logging,
+    ]),
   benchmark("PipelineBench", [lastro, .product(name: "LastroResilience", package: "Lastro"), httpTypes]),
   benchmark("StreamBench", [lastro, engine, doubles]),
   benchmark("URLSessionBench", ["BenchSupport"]),

@@ -8,10 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#if LIBCURL_VERSION_NUM >= 0x080600
-_Static_assert((int)CLASTRO_CURLE_TOO_LARGE == (int)CURLE_TOO_LARGE, "libcurl counts otherwise");
-#endif
-
 // During curl_global_init, libcurl reads this environment variable and opens the file that it names for appending.
 static char key_log_name[] = "SSLKEYLOGFILE=";
 
@@ -23,11 +19,11 @@ static void exchange_entry(const char *from, char *to) {
   }
 }
 
-CURLcode clastro_global_init(long flags) {
+CURLcode clastro_global_init(void) {
   char *value = getenv("SSLKEYLOGFILE");
   char *entry = value ? value - strlen(key_log_name) : NULL;
   if (entry) exchange_entry(entry, key_log_name);
-  CURLcode code = curl_global_init(flags);
+  CURLcode code = curl_global_init(CURL_GLOBAL_ALL);
   if (entry) exchange_entry(key_log_name, entry);
   return code;
 }
@@ -38,12 +34,9 @@ CURLcode clastro_set_ptr(CURL *easy, CURLoption option, const void *value) {
   return curl_easy_setopt(easy, option, value);
 }
 
-CURLcode clastro_set_blob(CURL *easy, CURLoption option, const void *data, size_t length) {
-  struct curl_blob blob = {.data = (void *)data, .len = length, .flags = CURL_BLOB_COPY};
-  return curl_easy_setopt(easy, option, &blob);
-}
+void clastro_get(CURL *easy, CURLINFO info, void *value) { curl_easy_getinfo(easy, info, value); }
 
-void clastro_install_progress(CURL *easy, void *owner, clastro_progress_callback step) {
+void clastro_install_progress(CURL *easy, void *owner, curl_xferinfo_callback step) {
   curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, step);
   curl_easy_setopt(easy, CURLOPT_XFERINFODATA, owner);
   curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
@@ -63,7 +56,7 @@ curl_socket_t clastro_make_socket(const struct curl_sockaddr *address) {
 }
 
 void clastro_install_socket_keeper(
-  CURL *easy, void *opener, clastro_open_callback open, void *keeper, clastro_close_callback close) {
+  CURL *easy, void *opener, curl_opensocket_callback open, void *keeper, curl_closesocket_callback close) {
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open);
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, opener);
   curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close);
@@ -92,29 +85,11 @@ int clastro_read_address(const struct curl_sockaddr *address, uint8_t *bytes, in
 }
 
 void clastro_multi_install(
-  CURLM *multi, void *loop, clastro_socket_callback socket_callback, clastro_timer_callback timer_callback) {
+  CURLM *multi, void *loop, curl_socket_callback socket_callback, curl_multi_timer_callback timer_callback) {
   curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket_callback);
   curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, loop);
   curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer_callback);
   curl_multi_setopt(multi, CURLMOPT_TIMERDATA, loop);
-}
-
-void *clastro_private(CURL *easy) {
-  char *transfer = NULL;
-  curl_easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
-  return transfer;
-}
-
-void clastro_read_facts(CURL *easy, clastro_facts *facts, bool has_failed) {
-  *facts = (clastro_facts){0};
-  curl_easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &facts->name_lookup);
-  curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &facts->connect);
-  curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &facts->app_connect);
-  if (!has_failed) return;
-  curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &facts->connect_code);
-  curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &facts->os_errno);
-  curl_easy_getinfo(easy, CURLINFO_PROXY_ERROR, &facts->proxy_error);
-  curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &facts->verify_result);
 }
 
 curl_version_info_data *clastro_version(void) { return curl_version_info(CURLVERSION_NOW); }

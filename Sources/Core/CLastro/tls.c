@@ -10,25 +10,26 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "tls_session.h"
-
-clastro_roots *clastro_roots_new(void) {
-  clastro_roots *roots = X509_STORE_new();
-  // Like libcurl by default, accept a chain that ends at a trusted intermediate.
-  if (roots) X509_STORE_set_flags(roots, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);
-  return roots;
+// Gives OpenSSL the password of a PEM block; refuses if `password` is NULL. Without this callback OpenSSL would ask for
+// the password on the terminal.
+static int give_password(char *buffer, int size, int is_writing, void *password) {
+  (void)is_writing;
+  size_t length = password ? strlen(password) : 0;
+  if (!password || size < 0 || length > (size_t)size) return -1;
+  memcpy(buffer, password, length);
+  return (int)length;
 }
 
-int clastro_roots_add(clastro_roots *roots, const char *pem, size_t length) {
+int clastro_roots_add(X509_STORE *roots, const uint8_t *pem, size_t length) {
   if (length > INT_MAX) return -1;
   ERR_set_mark();
   BIO *bio = BIO_new_mem_buf(pem, (int)length);
   int count = 0;
   X509 *certificate;
-  while (bio && (certificate = PEM_read_bio_X509_AUX(bio, NULL, clastro_give_password, NULL))) {
+  while (bio && (certificate = PEM_read_bio_X509_AUX(bio, NULL, give_password, NULL))) {
     if (X509_STORE_add_cert(roots, certificate) == 1) count++;
     X509_free(certificate);
   }
@@ -39,11 +40,8 @@ int clastro_roots_add(clastro_roots *roots, const char *pem, size_t length) {
   return is_end ? count : -1;
 }
 
-void clastro_roots_free(clastro_roots *roots) { X509_STORE_free(roots); }
-
-struct clastro_connection {
-  atomic_int references;
-  atomic_bool closed_cleanly;
+// The record of one TLS connection. Its context owns it.
+typedef struct {
   // Whether the server asked for a client certificate and there was none.
   bool asked_in_vain;
   // The session, set when its handshake begins. It is valid as long as libcurl holds the connection.
@@ -53,7 +51,7 @@ struct clastro_connection {
   size_t read_bytes;
   // The rules. `roots` and `host` may be used only while the connection is made.
   clastro_connection_rules rules;
-};
+} clastro_connection;
 
 static int connection_index = -1;
 static pthread_once_t connection_index_once = PTHREAD_ONCE_INIT;
@@ -61,7 +59,9 @@ static pthread_once_t connection_index_once = PTHREAD_ONCE_INIT;
 static void free_connection(
   void *parent, void *pointer, CRYPTO_EX_DATA *data, int index, long argl, void *argp) {
   (void)parent, (void)data, (void)index, (void)argl, (void)argp;
-  if (pointer) clastro_connection_release(pointer);
+  clastro_connection *connection = pointer;
+  if (connection) connection->rules.release(connection->rules.owner);
+  free(connection);
 }
 
 static void make_connection_index(void) {
@@ -110,10 +110,9 @@ static void watch_session(const SSL *ssl, int where, int value) {
   if (where & SSL_CB_HANDSHAKE_START) begin_session(connection, (SSL *)ssl);
   if (SSL_get_state(ssl) == TLS_ST_CR_CERT_REQ) connection->asked_in_vain = !SSL_get_certificate(ssl);
   if ((where & SSL_CB_READ_ALERT) != SSL_CB_READ_ALERT) return;
-  if ((value & 0xff) == SSL_AD_CLOSE_NOTIFY) {
-    atomic_store(&connection->closed_cleanly, true);
-  } else if ((value >> 8) == SSL3_AL_FATAL) {
-    connection->rules.hear_alert(connection->rules.owner, value & 0xff, connection->asked_in_vain);
+  int alert = value & 0xff;
+  if (alert == SSL_AD_CLOSE_NOTIFY || (value >> 8) == SSL3_AL_FATAL) {
+    connection->rules.hear_alert(connection->rules.owner, alert, connection->asked_in_vain);
   }
 }
 
@@ -122,83 +121,27 @@ static void log_key(const SSL *ssl, const char *line) {
   if (connection && connection->rules.log_key) connection->rules.log_key(connection->rules.owner, line);
 }
 
-bool clastro_describe(X509 *certificate, clastro_peer_certificate *out) {
-  unsigned char *der = NULL, *key = NULL;
-  int length = i2d_X509(certificate, &der);
-  int key_length = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &key);
-  bool good = length > 0 && key_length > 0 &&
-              EVP_Digest(key, (size_t)key_length, out->pin, NULL, EVP_sha256(), NULL) == 1;
-  OPENSSL_free(key);
-  out->der = der;
-  out->length = good ? (size_t)length : 0;
-  return good;
-}
-
-static bool is_in(X509 *certificate, STACK_OF(X509) *chain) {
-  for (int index = 0; index < sk_X509_num(chain); index++) {
-    if (X509_cmp(certificate, sk_X509_value(chain, index)) == 0) return true;
-  }
-  return false;
-}
-
-// Passes the chain and the other certificates that the peer sent to the owner, and returns its verdict. With
-// `judges_presented` the chain is the one that was sent, otherwise the verified one.
-static bool is_accepted(clastro_connection *connection, X509_STORE_CTX *verification) {
-  STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(verification);
-  STACK_OF(X509) *sent = X509_STORE_CTX_get0_untrusted(verification);
-  if (connection->rules.judges_presented) chain = sent;
-  int chain_count = chain ? sk_X509_num(chain) : 0, sent_count = sent ? sk_X509_num(sent) : 0;
-  if (chain_count <= 0) return false;
-  clastro_peer_certificate *certificates =
-    calloc((size_t)chain_count + (size_t)(sent_count > 0 ? sent_count : 0), sizeof *certificates);
-  if (!certificates) return false;
-  size_t count = 0;
-  bool good = true;
-  for (int index = 0; good && index < chain_count; index++) {
-    good = clastro_describe(sk_X509_value(chain, index), &certificates[count++]);
-  }
-  for (int index = 0; good && index < sent_count; index++) {
-    X509 *certificate = sk_X509_value(sent, index);
-    if (!is_in(certificate, chain)) good = clastro_describe(certificate, &certificates[count++]);
-  }
-  good = good && connection->rules.accept(connection->rules.owner, certificates, (size_t)chain_count, count);
-  for (size_t index = 0; index < count; index++) OPENSSL_free((void *)certificates[index].der);
-  free(certificates);
-  return good;
-}
-
-// Reports a rejected chain to the owner. The owner cannot accept a chain that OpenSSL rejects.
-static void tell_refusal(clastro_connection *connection, X509_STORE_CTX *verification) {
-  // libcurl reads the oldest error in the queue, which must be OpenSSL's own error about this verdict.
-  ERR_set_mark();
-  X509 *faulty = X509_STORE_CTX_get_current_cert(verification);
-  clastro_peer_certificate certificate = {0};
-  bool good = faulty && clastro_describe(faulty, &certificate);
-  connection->rules.reject(
-    connection->rules.owner, X509_STORE_CTX_get_error(verification), good ? &certificate : NULL,
-    X509_STORE_CTX_get_error_depth(verification));
-  OPENSSL_free((void *)certificate.der);
-  ERR_pop_to_mark();
-}
-
 static int verify_chain(X509_STORE_CTX *verification, void *argument) {
-  clastro_connection *connection = argument;
-  int verdict = connection->rules.judges_presented ? connection->rules.accept != NULL : X509_verify_cert(verification);
-  if (verdict != 1) tell_refusal(connection, verification);
-  if (verdict != 1 || !connection->rules.accept) return verdict;
+  const clastro_connection_rules *rules = &((clastro_connection *)argument)->rules;
+  int verdict = rules->judges_presented ? rules->accept != NULL : X509_verify_cert(verification);
   // libcurl reads the oldest error in the queue, which must be OpenSSL's own error about this verdict.
   ERR_set_mark();
-  bool good = is_accepted(connection, verification);
+  if (verdict != 1) {
+    // The owner cannot accept a chain that OpenSSL rejects.
+    rules->reject(
+      rules->owner, X509_STORE_CTX_get_error(verification), X509_STORE_CTX_get_current_cert(verification),
+      X509_STORE_CTX_get_error_depth(verification));
+  } else if (rules->accept && !rules->accept(rules->owner, verification)) {
+    X509_STORE_CTX_set_error(verification, X509_V_ERR_APPLICATION_VERIFICATION);
+    verdict = 0;
+  } else if (rules->judges_presented) {
+    X509_STORE_CTX_set_error(verification, X509_V_OK);
+  }
   ERR_pop_to_mark();
-  if (good && connection->rules.judges_presented) X509_STORE_CTX_set_error(verification, X509_V_OK);
-  if (good) return 1;
-  X509_STORE_CTX_set_error(verification, X509_V_ERR_APPLICATION_VERIFICATION);
-  return 0;
+  return verdict;
 }
 
-CURLcode clastro_install_context_hook(CURL *easy, clastro_context_callback prepare, void *transfer) {
-  pthread_once(&connection_index_once, make_connection_index);
-  if (connection_index < 0) return CURLE_OUT_OF_MEMORY;
+CURLcode clastro_install_context_hook(CURL *easy, curl_ssl_ctx_callback prepare, void *transfer) {
   CURLcode code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, prepare);
   return code ? code : curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, transfer);
 }
@@ -223,18 +166,6 @@ bool clastro_proxy_mark_is_telling(void) {
   return is_telling;
 }
 
-static clastro_connection *make_connection(const clastro_connection_rules *rules) {
-  clastro_connection *connection = calloc(1, sizeof *connection);
-  if (!connection) {
-    rules->release(rules->owner);
-    return NULL;
-  }
-  atomic_init(&connection->references, 1);
-  atomic_init(&connection->closed_cleanly, false);
-  connection->rules = *rules;
-  return connection;
-}
-
 // Requires that the certificate match the host, by its subject alternative names only (RFC 9525 §2).
 static bool set_host(X509_VERIFY_PARAM *parameters, const clastro_connection_rules *rules) {
   if (rules->host_is_address) return X509_VERIFY_PARAM_set1_ip_asc(parameters, rules->host) == 1;
@@ -245,12 +176,13 @@ static bool set_host(X509_VERIFY_PARAM *parameters, const clastro_connection_rul
 
 bool clastro_context_apply(void *context, const clastro_connection_rules *rules) {
   pthread_once(&connection_index_once, make_connection_index);
-  clastro_connection *connection = make_connection(rules);
-  if (!connection) return false;
-  if (SSL_CTX_set_ex_data(context, connection_index, connection) != 1) {
-    clastro_connection_release(connection);
+  clastro_connection *connection = calloc(1, sizeof *connection);
+  if (!connection || SSL_CTX_set_ex_data(context, connection_index, connection) != 1) {
+    rules->release(rules->owner);
+    free(connection);
     return false;
   }
+  connection->rules = *rules;
   X509_VERIFY_PARAM *parameters = SSL_CTX_get0_param(context);
   ERR_set_mark();
   bool good = rules->judges_presented || set_host(parameters, rules);
@@ -278,30 +210,112 @@ SSL *clastro_tls_of(CURL *easy) {
   return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
 }
 
-SSL *clastro_session_of_context(void *context) {
-  clastro_connection *connection = SSL_CTX_get_ex_data(context, connection_index);
-  return connection ? connection->ssl : NULL;
-}
-
-clastro_connection *clastro_connection_retain(CURL *easy) {
+void *clastro_owner_of(CURL *easy) {
   clastro_connection *connection = connection_of(clastro_tls_of(easy));
-  if (connection) atomic_fetch_add(&connection->references, 1);
-  return connection;
+  return connection ? connection->rules.owner : NULL;
 }
 
-void clastro_connection_release(clastro_connection *connection) {
-  if (atomic_fetch_sub(&connection->references, 1) != 1) return;
-  connection->rules.release(connection->rules.owner);
-  free(connection);
+bool clastro_context_carry_stream(void *context, const uint8_t *alpn, size_t length) {
+  SSL_CTX_set_mode(context, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  if (length > UINT_MAX) return false;
+  // Unlike most OpenSSL functions, SSL_CTX_set_alpn_protos returns 0 on success.
+  return length == 0 || SSL_CTX_set_alpn_protos(context, alpn, (unsigned)length) == 0;
 }
 
-bool clastro_connection_is_ready(CURL *easy) {
+// Encrypts the input, or close_notify if `input` is NULL, and keeps the result from the session's socket, because
+// libcurl's own BIO works only within calls to libcurl. Returns the number of bytes, or -1.
+static ssize_t seal(SSL *ssl, const uint8_t *input, size_t length, uint8_t *bytes, size_t capacity) {
+  BIO *memory = BIO_new(BIO_s_mem()), *own = SSL_get_wbio(ssl);
+  if (!memory || !own || !BIO_up_ref(own)) {
+    BIO_free(memory);
+    return -1;
+  }
+  BIO_up_ref(memory);
+  SSL_set0_wbio(ssl, memory);
+  ERR_set_mark();
+  bool good = input ? SSL_write(ssl, input, (int)length) == (int)length : SSL_shutdown(ssl) >= 0;
+  ERR_pop_to_mark();
+  SSL_set0_wbio(ssl, own);
+  char *written = NULL;
+  long count = BIO_get_mem_data(memory, &written);
+  if (count < 0 || (size_t)count > capacity) good = false;
+  if (good && count > 0) memcpy(bytes, written, (size_t)count);
+  BIO_free(memory);
+  return good ? count : -1;
+}
+
+ssize_t clastro_make_close_notify(CURL *easy, void *proxy_context, uint8_t *bytes, size_t capacity) {
   SSL *ssl = clastro_tls_of(easy);
-  return ssl && SSL_is_init_finished(ssl);
+  if (!ssl) return -1;
+  if (!proxy_context) return seal(ssl, NULL, 0, bytes, capacity);
+  clastro_connection *outer = SSL_CTX_get_ex_data(proxy_context, connection_index);
+  SSL *proxy = outer ? outer->ssl : NULL;
+  uint8_t alert[512];
+  ssize_t length = proxy ? seal(ssl, NULL, 0, alert, sizeof alert) : -1;
+  if (length <= 0) return length;
+  return seal(proxy, alert, (size_t)length, bytes, capacity);
 }
 
-void *clastro_connection_owner(const clastro_connection *connection) { return connection->rules.owner; }
+bool clastro_knows_cipher(const char *name, bool is_tls13) {
+  ERR_set_mark();
+  SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+  // A name that is unknown, or that stands for several ciphers, is not an error here. The check is whether the cipher
+  // is in the list afterwards.
+  if (context) is_tls13 ? SSL_CTX_set_ciphersuites(context, name) : SSL_CTX_set_cipher_list(context, name);
+  STACK_OF(SSL_CIPHER) *ciphers = context ? SSL_CTX_get_ciphers(context) : NULL;
+  bool knows = false;
+  for (int index = 0; index < sk_SSL_CIPHER_num(ciphers); index++) {
+    const SSL_CIPHER *cipher = sk_SSL_CIPHER_value(ciphers, index);
+    bool is_of_tls13 = strcmp(SSL_CIPHER_get_version(cipher), "TLSv1.3") == 0;
+    knows = knows || (is_of_tls13 == is_tls13 && strcmp(SSL_CIPHER_get_name(cipher), name) == 0);
+  }
+  SSL_CTX_free(context);
+  ERR_pop_to_mark();
+  return knows;
+}
 
-bool clastro_connection_closed_cleanly(const clastro_connection *connection) {
-  return atomic_load(&connection->closed_cleanly);
+static bool use_chain(SSL_CTX *context, BIO *pem) {
+  X509 *leaf = PEM_read_bio_X509_AUX(pem, NULL, give_password, NULL);
+  bool good = leaf && SSL_CTX_use_certificate(context, leaf) == 1;
+  X509_free(leaf);
+  X509 *issuer;
+  while (good && (issuer = PEM_read_bio_X509(pem, NULL, give_password, NULL))) {
+    good = SSL_CTX_add0_chain_cert(context, issuer) == 1;
+    if (!good) X509_free(issuer);
+  }
+  // OpenSSL reports the end of the text as "no start line".
+  return good && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+}
+
+static bool use_key(SSL_CTX *context, BIO *pem, const char *password) {
+  EVP_PKEY *key = PEM_read_bio_PrivateKey(pem, NULL, give_password, (void *)password);
+  bool good = key && SSL_CTX_use_PrivateKey(context, key) == 1 && SSL_CTX_check_private_key(context) == 1;
+  EVP_PKEY_free(key);
+  return good;
+}
+
+bool clastro_context_set_identity(
+  SSL_CTX *context, const uint8_t *chain, size_t chain_length, const uint8_t *key, size_t key_length,
+  const char *password) {
+  if (chain_length > INT_MAX || key_length > INT_MAX) return false;
+  ERR_clear_error();
+  BIO *chain_pem = BIO_new_mem_buf(chain, (int)chain_length), *key_pem = BIO_new_mem_buf(key, (int)key_length);
+  bool good = chain_pem && key_pem && use_chain(context, chain_pem) && use_key(context, key_pem, password);
+  BIO_free(chain_pem);
+  BIO_free(key_pem);
+  ERR_clear_error();
+  return good;
+}
+
+SSL *clastro_tls_in_memory(SSL_CTX *context) {
+  SSL *ssl = SSL_new(context);
+  BIO *input = BIO_new(BIO_s_mem()), *output = BIO_new(BIO_s_mem());
+  if (!ssl || !input || !output) {
+    SSL_free(ssl);
+    BIO_free(input);
+    BIO_free(output);
+    return NULL;
+  }
+  SSL_set_bio(ssl, input, output);
+  return ssl;
 }

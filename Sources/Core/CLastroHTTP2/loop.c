@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
-#include "clastro_loop.h"
+#include "CLastroHTTP2.h"
 
 #include <pthread.h>
 

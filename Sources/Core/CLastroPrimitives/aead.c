@@ -10,37 +10,30 @@
 
 enum { TAG = 16 };
 
-struct clastro_aead {
-  EVP_CIPHER_CTX *context;
-};
+// A clastro_aead is an EVP_CIPHER_CTX.
 
 clastro_aead *clastro_aead_new(clastro_aead_kind kind, const uint8_t *key, bool seals) {
   static const char *const names[] = {"AES-128-GCM", "AES-256-GCM", "ChaCha20-Poly1305"};
   ERR_set_mark();
-  clastro_aead *aead = OPENSSL_zalloc(sizeof *aead);
   EVP_CIPHER *cipher = EVP_CIPHER_fetch(NULL, names[kind], NULL);
-  if (aead && cipher) aead->context = EVP_CIPHER_CTX_new();
-  if (aead && !(aead->context && EVP_CipherInit_ex2(aead->context, cipher, key, NULL, seals, NULL) == 1)) {
-    clastro_aead_free(aead);
-    aead = NULL;
+  EVP_CIPHER_CTX *context = cipher ? EVP_CIPHER_CTX_new() : NULL;
+  if (context && EVP_CipherInit_ex2(context, cipher, key, NULL, seals, NULL) != 1) {
+    EVP_CIPHER_CTX_free(context);
+    context = NULL;
   }
   EVP_CIPHER_free(cipher);
   ERR_pop_to_mark();
-  return aead;
+  return (clastro_aead *)context;
 }
 
-void clastro_aead_free(clastro_aead *aead) {
-  if (!aead) return;
-  // This also cleanses the context's copy of the key.
-  EVP_CIPHER_CTX_free(aead->context);
-  OPENSSL_free(aead);
-}
+// This also cleanses the context's copy of the key.
+void clastro_aead_free(clastro_aead *aead) { EVP_CIPHER_CTX_free((EVP_CIPHER_CTX *)aead); }
 
 bool clastro_aead_seal(
   clastro_aead *aead, const uint8_t *nonce, const uint8_t *message, size_t length, uint8_t *out) {
   if (length > INT_MAX) return false;
   ERR_set_mark();
-  EVP_CIPHER_CTX *context = aead->context;
+  EVP_CIPHER_CTX *context = (EVP_CIPHER_CTX *)aead;
   int written = 0, rest = 0;
   bool works = EVP_EncryptInit_ex2(context, NULL, NULL, nonce, NULL) == 1
     && EVP_EncryptUpdate(context, out, &written, message, (int)length) == 1 && (size_t)written == length
@@ -56,7 +49,7 @@ clastro_opening clastro_aead_open(
   size_t count = length - TAG;
   if (count > INT_MAX) return CLASTRO_OPEN_FAILED;
   ERR_set_mark();
-  EVP_CIPHER_CTX *context = aead->context;
+  EVP_CIPHER_CTX *context = (EVP_CIPHER_CTX *)aead;
   int written = 0, rest = 0;
   bool works = EVP_DecryptInit_ex2(context, NULL, NULL, nonce, NULL) == 1
     && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, TAG, (void *)(sealed + count)) == 1

@@ -3,49 +3,36 @@
 internal import CLastro
 
 /// The capabilities of the linked libcurl and OpenSSL (`curl_version_info`), determined at run time.
-public struct CurlCapabilities: Sendable, Hashable {
+package struct CurlCapabilities: Sendable {
   /// The version of libcurl, such as `7.88.1`.
-  public var curlVersion: String
+  package let curlVersion = String(cString: clastro_version().pointee.version)
   /// libcurl's TLS backend, such as `OpenSSL/3.0.17`.
-  public var tlsBackend: String
+  package let tlsBackend = clastro_version().pointee.ssl_version.map { String(cString: $0) } ?? "none"
   /// The version of the OpenSSL that is linked here.
-  package var openSSLVersion: String
-  /// Whether libcurl supports HTTP/2 through nghttp2.
-  public var http2: Bool
-  /// Whether libcurl supports HTTP/3.
-  package var http3: Bool
-  /// Whether libcurl supports gzip and deflate. Lastro decodes both itself in any case.
-  package var gzip: Bool
-  /// Whether libcurl supports Brotli, which Lastro does not use.
-  package var brotli: Bool
-  /// Whether libcurl supports Zstandard, which Lastro does not use.
-  package var zstd: Bool
-  /// Whether libcurl supports internationalised names through libidn2.
-  package var internationalNames: Bool
-  /// Whether libcurl supports Unix sockets.
-  package var unixSockets: Bool
-  /// Whether libcurl resolves names without blocking (with threads or c-ares).
-  package var asynchronousDNS: Bool
-  /// Whether libcurl supports IPv6.
-  package var ipv6: Bool
-  /// Whether libcurl supports HTTPS proxies.
-  package var httpsProxy: Bool
-  /// Whether `curl_global_init` may be called from any thread.
-  package var threadSafeInit: Bool
+  package let openSSLVersion = String(cString: OpenSSL_version(OPENSSL_VERSION))
   /// The file of trusted roots that is used; `nil` if none was found.
-  package var caFile: String?
+  package var caFile: String? { RootFiles.systemFile }
+  private let features = clastro_version().pointee.features
+
+  /// Whether libcurl supports HTTP/2 through nghttp2.
+  package var http2: Bool { has(CURL_VERSION_HTTP2) }
+  /// Whether libcurl supports HTTP/3.
+  package var http3: Bool { has(CURL_VERSION_HTTP3) }
+  /// Whether libcurl supports internationalised names through libidn2.
+  package var internationalNames: Bool { has(CURL_VERSION_IDN) }
+  /// Whether libcurl supports Unix sockets.
+  package var unixSockets: Bool { has(CURL_VERSION_UNIX_SOCKETS) }
+  /// Whether libcurl resolves names without blocking (with threads or c-ares).
+  package var asynchronousDNS: Bool { has(CURL_VERSION_ASYNCHDNS) }
+  /// Whether libcurl supports IPv6.
+  package var ipv6: Bool { has(CURL_VERSION_IPV6) }
+  /// Whether libcurl supports HTTPS proxies.
+  package var httpsProxy: Bool { has(CURL_VERSION_HTTPS_PROXY) }
+  /// Whether `curl_global_init` may be called from any thread.
+  package var threadSafeInit: Bool { has(CURL_VERSION_THREADSAFE) }
 
   /// The capabilities of the libraries that are linked now.
-  public static let current: CurlCapabilities = {
-    let info = clastro_version().pointee
-    func has(_ feature: Int) -> Bool { Int(info.features) & feature != 0 }
-    return CurlCapabilities(
-      curlVersion: String(cString: info.version), tlsBackend: info.ssl_version.map { String(cString: $0) } ?? "none",
-      openSSLVersion: String(cString: clastro_openssl_version()), http2: has(CLASTRO_FEATURE_HTTP2),
-      http3: has(CLASTRO_FEATURE_HTTP3), gzip: has(CLASTRO_FEATURE_LIBZ), brotli: has(CLASTRO_FEATURE_BROTLI),
-      zstd: has(CLASTRO_FEATURE_ZSTD), internationalNames: has(CLASTRO_FEATURE_IDN),
-      unixSockets: has(CLASTRO_FEATURE_UNIX_SOCKETS), asynchronousDNS: has(CLASTRO_FEATURE_ASYNCHDNS),
-      ipv6: has(CLASTRO_FEATURE_IPV6), httpsProxy: has(CLASTRO_FEATURE_HTTPS_PROXY),
-      threadSafeInit: has(CLASTRO_FEATURE_THREADSAFE), caFile: RootFiles.systemFile)
-  }()
+  package static let current = Self()
+
+  private func has(_ feature: Int32) -> Bool { features & feature != 0 }
 }

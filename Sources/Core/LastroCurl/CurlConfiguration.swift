@@ -3,7 +3,6 @@
 internal import CLastro
 public import Lastro
 internal import LastroHTTP
-internal import LastroWire
 
 /// The engine's threads, connections, queue, limits and pins. They are validated when the engine is created.
 ///
@@ -33,10 +32,7 @@ public struct CurlConfiguration: Sendable {
   /// With several ``loops``, a quarter of them (rounded down) is reserved for the loop that helps the host's home out,
   /// and the home has the rest. ``http2StreamsPerHost`` and ``coldRequestsPerHost`` are divided likewise. If one of the
   /// three is below 4, no loop helps out and the home has them all.
-  public var connectionsPerHost: Int {
-    get { engine.connectionsPerHost }
-    set { engine.connectionsPerHost = newValue }
-  }
+  public var connectionsPerHost = 128
   /// The maximum number of requests in flight to one HTTP/2 host, over all its connections. Further requests wait.
   /// Default 1,000, at least 1.
   ///
@@ -44,105 +40,56 @@ public struct CurlConfiguration: Sendable {
   /// opened when all streams of the others are in use, up to ``connectionsPerHost``. A stream is in use until its
   /// response ends. Set this above the number of event streams and other long responses that are open to one host at a
   /// time, because requests beyond the limit wait for one of them to end.
-  public var http2StreamsPerHost: Int {
-    get { engine.http2StreamsPerHost }
-    set { engine.http2StreamsPerHost = newValue }
-  }
+  public var http2StreamsPerHost = 1_000
   /// The maximum number of requests that wait for a connection, over all hosts. Further requests fail with
   /// `limit/queue_full`. Default 16,384; 0 or more.
-  public var maximumQueuedRequests: Int {
-    get { engine.queuedRequests }
-    set { engine.queuedRequests = newValue }
-  }
+  public var maximumQueuedRequests = 16_384
   /// The maximum number of idle connections, over all hosts. The oldest is closed first. Default 256, at least 1.
-  public var idleConnections: Int {
-    get { engine.idleConnections }
-    set { engine.idleConnections = newValue }
-  }
+  public var idleConnections = 256
   /// The time after which an idle connection is closed. Default 60 s, at least 1 s.
-  public var idleLifetime: Duration {
-    get { .nanoseconds(engine.idleLifetime) }
-    set { engine.idleLifetime = newValue.nanoseconds }
-  }
+  public var idleLifetime = Duration.seconds(60)
   /// The age at which a connection gets no more requests, so that DNS changes take effect. Default 5 minutes, at least
   /// 1 s.
-  public var connectionLifetime: Duration {
-    get { .nanoseconds(engine.connectionLifetime) }
-    set { engine.connectionLifetime = newValue.nanoseconds }
-  }
+  public var connectionLifetime = Duration.seconds(300)
   /// The maximum number of connections to one host that are being opened at a time: each may need a thread to resolve
   /// its name. Dialers count their dials separately on each loop. Default 16, at least 1.
-  public var coldRequestsPerHost: Int {
-    get { engine.dialsPerHost }
-    set { engine.dialsPerHost = newValue }
-  }
+  public var coldRequestsPerHost = 16
   /// The maximum size of a response head in bytes; interim heads are counted separately. Default 256 KiB, at least 1.
   /// Over HTTP/2, an encoded field may have at most 64 KiB; a larger one ends the connection.
-  public var maximumHeadBytes: Int {
-    get { engine.messages.limits.headBytes }
-    set { engine.messages.limits.headBytes = newValue }
-  }
+  public var maximumHeadBytes = 256 * 1024
   /// The maximum number of header fields of a response. Default 500, at least 1.
-  public var maximumHeaderFields: Int {
-    get { engine.messages.limits.fields }
-    set { engine.messages.limits.fields = newValue }
-  }
+  public var maximumHeaderFields = 500
   /// The number of interim (1xx) responses that a server may send at once without progress. A hundred per second are
   /// free, and so is one for each 16 bytes of the request's body that are sent. Default 32; with 0, any interim
   /// response is refused (`limit/too_many_interim_responses`).
-  public var maximumInterimResponses: Int {
-    get { engine.messages.limits.interimResponses }
-    set { engine.messages.limits.interimResponses = newValue }
-  }
+  public var maximumInterimResponses = 32
   /// Whether `Accept-Encoding: gzip, deflate` is sent and compressed bodies are decoded, unless the request sets that
   /// field or `Range`. Other codings are refused (`response/bad_content_encoding`). The header fields are reported as
   /// the server sent them. Default true.
-  public var decompresses: Bool {
-    get { engine.messages.decompresses }
-    set { engine.messages.decompresses = newValue }
-  }
+  public var decompresses = true
   /// The maximum number of content codings that are applied to one body. A response with more is refused at its head
   /// (`response/bad_content_encoding`). Each coding needs 40 KiB to decode; `identity` does not count. Default 1, at
   /// most 8.
-  public var maximumContentCodings: Int {
-    get { engine.messages.decoding.codings }
-    set { engine.messages.decoding.codings = newValue }
-  }
+  public var maximumContentCodings = 1
   /// The maximum ratio of decoded to compressed size for a streamed body, after the first 32 MiB. A body that exceeds
   /// it is refused. Default 250, at least 1.
-  public var maximumDecompressionRatio: Int {
-    get { engine.messages.decoding.ratio }
-    set { engine.messages.decoding.ratio = newValue }
-  }
+  public var maximumDecompressionRatio = 250
   /// The number of bytes buffered for the reader of a streamed body before the server is slowed down, at least 1.
   /// Memory is allocated as bytes arrive. Default 1 MiB: each time the buffer fills, reader and event loop have to wake
   /// each other. For a slow reader the engine holds additional undecoded bytes: one read of up to 128 KiB, and over
   /// HTTP/2 up to the stream's window, which is 1 MiB, or more if the reader kept up before.
-  public var streamBufferBytes: Int {
-    get { engine.messages.streamBufferBytes }
-    set { engine.messages.streamBufferBytes = newValue }
-  }
+  public var streamBufferBytes = 1 << 20
   /// The `User-Agent` of requests that have none; `nil` sends none. Control characters are refused. Default `Lastro/`
   /// and the version.
-  public var userAgent: String? {
-    get { engine.messages.userAgent }
-    set { engine.messages.userAgent = newValue }
-  }
+  public var userAgent: String? = "Lastro/\(PackageVersion.text)"
   /// Whether `Accept: */*` is sent if neither the request nor the stack sets `Accept`. Default true.
-  package var sendsAccept: Bool {
-    get { engine.messages.sendsAccept }
-    set { engine.messages.sendsAccept = newValue }
-  }
-
+  package var sendsAccept = true
   /// A closure that is called when HTTP connections are opened, used and closed; those of dialers are not reported. It
   /// runs on the loop's thread, which waits for it, so hand long work over to another thread. The changes of one
   /// connection are reported one after another. Default `nil`.
-  public var connectionObserver: (@Sendable (ConnectionChange) -> Void)? {
-    get { engine.connectionObserver }
-    set { engine.connectionObserver = newValue }
-  }
+  public var connectionObserver: (@Sendable (ConnectionChange) -> Void)?
 
-  /// The values of the properties above. Tests change others, too.
+  /// The settings of the engine that have no property above; tests change them.
   var engine = EngineSettings()
   /// The number of bytes that one TLS connection may read per turn of the loop; tests lower it.
   var tlsBytesPerTurn = Int(CLASTRO_TURN_BYTES)
@@ -152,8 +99,44 @@ public struct CurlConfiguration: Sendable {
   /// - Parameter pins: the pinning policies of hosts. Default none.
   public init(pins: [PinningPolicy] = []) { self.pins = pins }
 
+  /// Exists only so that the compiler can name the property to use.
+  @available(*, unavailable, renamed: "connection.proxy")
+  public var proxy: ProxyOptions {
+    get { connection.proxy }
+    set { connection.proxy = newValue }
+  }
+  /// Exists only so that the compiler can name the property to use.
+  @available(*, unavailable, renamed: "connectionsPerHost")
+  public var maxConnectionsPerHost: Int {
+    get { connectionsPerHost }
+    set { connectionsPerHost = newValue }
+  }
+
+  /// The settings of the engine, with the values of the properties above.
+  private var engineSettings: EngineSettings {
+    var settings = engine
+    settings.connectionsPerHost = connectionsPerHost
+    settings.http2StreamsPerHost = http2StreamsPerHost
+    settings.maximumQueuedRequests = maximumQueuedRequests
+    settings.idleConnections = idleConnections
+    settings.idleLifetime = idleLifetime
+    settings.connectionLifetime = connectionLifetime
+    settings.dialsPerHost = coldRequestsPerHost
+    settings.maximumHeadBytes = maximumHeadBytes
+    settings.maximumHeaderFields = maximumHeaderFields
+    settings.maximumInterimResponses = maximumInterimResponses
+    settings.decompresses = decompresses
+    settings.maximumContentCodings = maximumContentCodings
+    settings.maximumDecompressionRatio = maximumDecompressionRatio
+    settings.streamBufferBytes = streamBufferBytes
+    settings.userAgent = userAgent
+    settings.sendsAccept = sendsAccept
+    settings.connectionObserver = connectionObserver
+    return settings
+  }
+
   /// Returns the options of connections, with the pins.
-  func pinnedConnection() throws(ConfigurationError) -> ConnectionOptions {
+  private func pinnedConnection() throws(ConfigurationError) -> ConnectionOptions {
     guard !pins.isEmpty else { return connection }
     guard connection.tls.trustJudge == nil else {
       throw ConfigurationError(
@@ -169,12 +152,24 @@ public struct CurlConfiguration: Sendable {
     return connection
   }
 
+  /// Returns the values that the engine needs.
+  ///
+  /// - Throws: the reason why a value is not valid.
   func checked() throws(ConfigurationError) -> CurlSettings {
-    try checkLimits()
+    let connection = try pinnedConnection()
+    let engine = engineSettings
+    try engine.check(positive: [
+      "loops": loops, "http2StreamsPerHost": http2StreamsPerHost, "idleConnections": idleConnections,
+      "coldRequestsPerHost": coldRequestsPerHost,
+    ])
+    guard loops <= 64 else {
+      throw ConfigurationError(
+        "loops is \(loops), above the maximum of 64", hint: "give 1 to 64: one for each core is enough")
+    }
     try checkRoots()
     return CurlSettings(
       engine: engine, defaults: SharedOptions(connection), environmentProxies: .environment(),
-      trustJudge: connection.tls.trustJudge, tlsBytesPerTurn: tlsBytesPerTurn)
+      tlsBytesPerTurn: tlsBytesPerTurn)
   }
 
   /// Validates explicitly configured roots. The system's roots are not read here, because a program without TLS does
@@ -182,28 +177,9 @@ public struct CurlConfiguration: Sendable {
   private func checkRoots() throws(ConfigurationError) {
     guard connection.tls.roots != .system else { return }
     do throws(TransportError) {
-      _ = try RootStoreCache.shared.store(for: connection.tls.roots)
+      _ = try RootStore.shared(connection.tls.roots)
     } catch {
       throw ConfigurationError(error.message, hint: error.hint)
-    }
-  }
-
-  private func checkLimits() throws(ConfigurationError) {
-    try ConfigurationError.checkLimits(
-      positive: [
-        "loops": loops, "connectionsPerHost": connectionsPerHost, "http2StreamsPerHost": http2StreamsPerHost,
-        "idleConnections": idleConnections, "coldRequestsPerHost": coldRequestsPerHost,
-        "maximumHeadBytes": maximumHeadBytes, "maximumHeaderFields": maximumHeaderFields,
-        "maximumDecompressionRatio": maximumDecompressionRatio, "streamBufferBytes": streamBufferBytes,
-        "maximumContentCodings": maximumContentCodings,
-      ],
-      notNegative: [
-        "maximumQueuedRequests": maximumQueuedRequests, "maximumInterimResponses": maximumInterimResponses,
-      ], contentCodings: maximumContentCodings,
-      lifetimes: ["idleLifetime": idleLifetime, "connectionLifetime": connectionLifetime], userAgent: userAgent)
-    guard loops <= 64 else {
-      throw ConfigurationError(
-        "loops is \(loops), above the maximum of 64", hint: "give 1 to 64: one for each core is enough")
     }
   }
 }

@@ -22,8 +22,15 @@ public import Lastro
 /// It may be used from any task or thread. It needs no shutdown: a released stack ends when its fetches and bodies in
 /// flight have ended. `LastroLifecycle` makes it a `Service` of swift-service-lifecycle.
 public struct CurlNetworkStack: HTTPNetworkStack {
-  /// The engine with its threads, connections, limits and pins. It may be shared.
-  public let engine: CurlTransport
+  /// The engine, with its threads, connections, limits and pins, as a transport for stacks over transports of your own.
+  ///
+  /// ```swift
+  /// let counted = TransportNetworkStack(transport: CountingTransport(next: stack.engine))
+  /// ```
+  ///
+  /// It keeps the engine running after the stack is released. ``shutDown(cancelling:)`` of the stack shuts it down.
+  public var engine: any Transport { transport }
+  package let transport: CurlTransport
   private let stack: TransportNetworkStack
 
   /// Starts the engine.
@@ -73,18 +80,14 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   ///   - other: the stack whose engine sends the requests.
   ///   - configuration: base URL, interceptors, time limits, redirects. Default `StackConfiguration()`.
   public init(sharing other: CurlNetworkStack, configuration: StackConfiguration = StackConfiguration()) {
-    self.init(sharing: other.engine, configuration: configuration)
+    self.init(sharing: other.transport, configuration: configuration)
   }
 
   /// Creates a stack on an existing engine.
   package init(sharing engine: CurlTransport, configuration: StackConfiguration = StackConfiguration()) {
-    self.engine = engine
+    transport = engine
     stack = TransportNetworkStack(transport: engine, configuration: configuration)
   }
-
-  /// A dialer that opens byte streams on the stack's engine, under its limits and pins: for WebSocket, Gemini, and
-  /// other protocols.
-  public var dialer: CurlDialer { CurlDialer(transport: engine) }
 
   /// An executor that runs tasks on the thread of an event loop, so that a request does not switch threads. It is meant
   /// for tasks that mainly fetch, one after the other or many at a time. Nothing runs there unless you use it.
@@ -106,10 +109,10 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   ///
   /// With several loops, each access may return the executor of a different loop. A request still runs on the loop that
   /// has the connections to its host, unless a connection is idle on the task's own loop.
-  public var executor: any TaskExecutor { engine.executor }
+  public var executor: any TaskExecutor { transport.executor }
 
   /// The number of transfers that have begun and not ended, including those that wait for a connection.
-  public var activeTransfers: Int { engine.activeTransfers }
+  public var activeTransfers: Int { transport.activeTransfers }
 
   /// Fetches a resource and decodes its model.
   ///
@@ -142,14 +145,15 @@ public struct CurlNetworkStack: HTTPNetworkStack {
     try await stack.exchange(request, streamed: streamed)
   }
 
-  /// Explains how a resource would be fetched, without using the network; see `TransportNetworkStack.explain`.
+  /// Returns a page of text about how a resource would be fetched, without using the network; see
+  /// `TransportNetworkStack.explain`.
   ///
   /// - Parameters:
   ///   - resource: the resource to explain.
   ///   - asStream: whether it would be opened as a stream, which has other limits. Default false.
   public func explain<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, asStream: Bool = false
-  ) async -> FetchExplanation {
+  ) async -> String {
     await stack.explain(resource, asStream: asStream)
   }
 
@@ -168,7 +172,7 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   public func inspect(
     _ url: String, connection: ConnectionOptions? = nil, timeout: Duration = .seconds(10)
   ) async throws(TransportError) -> ServerTrust {
-    try await engine.inspect(url, connection: connection, timeout: timeout)
+    try await transport.inspect(url, connection: connection, timeout: timeout)
   }
 
   /// Accepts no more transfers, and returns when the running ones and the engine's threads have ended.
@@ -177,7 +181,7 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   ///
   /// - Parameter cancelling: whether running transfers are cancelled (code `shut_down`) instead of awaited. Default
   ///   false.
-  public func shutDown(cancelling: Bool = false) async { await engine.shutDown(cancelling: cancelling) }
+  public func shutDown(cancelling: Bool = false) async { await transport.shutDown(cancelling: cancelling) }
 }
 
 extension CurlNetworkStack: ConfiguredStack {

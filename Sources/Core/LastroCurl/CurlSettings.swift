@@ -10,9 +10,10 @@ struct CurlSettings: Sendable {
   var defaults: SharedOptions
   /// The proxies of the environment at the time when the engine was created.
   var environmentProxies: ProxyResolver
-  /// The judge for every request, in addition to the judge in the request's options.
-  var trustJudge: (any ServerTrustJudge)?
   /// The number of bytes that one TLS connection may read per turn of the loop, so that others get their share. Each
   /// call counts as `CLASTRO_READ_BYTES` more.
   var tlsBytesPerTurn: Int
+
+  /// The judge for every request, in addition to the judge in the request's options.
+  var trustJudge: (any ServerTrustJudge)? { defaults.options.tls.trustJudge }
 }

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import HTTPTypes
-public import Lastro
+package import Lastro
 internal import LastroHTTP
 internal import LastroSupport
 internal import LastroWire
 internal import Synchronization
 
-/// The engine: a `Transport` over connections that libcurl opens, with one or more event-loop threads. Lastro itself
-/// speaks HTTP on them.
-///
-/// ```swift
-/// let engine = try CurlTransport(CurlConfiguration(pins: [policy]))
-/// let stack = TransportNetworkStack(transport: engine)
-/// ```
+/// The engine: a `Transport` and `Dialer` over connections that libcurl opens, with one or more event-loop threads.
+/// Lastro itself speaks HTTP on them.
 ///
 /// It needs no shutdown: when the last reference has been released and the bodies in flight have ended, its threads end
 /// and its connections are closed. To wait for that, call ``shutDown(cancelling:)``.
 ///
 /// It may be called from any thread. Cancelling the calling task ends the transfer at once, at any stage.
-public final class CurlTransport: Transport {
+package final class CurlTransport: Transport {
   /// An event loop, with its engines and the dialing below them.
   struct Loop: Sendable {
     let loop: EventLoop
@@ -40,9 +35,9 @@ public final class CurlTransport: Transport {
       let second = limits.map { (limits: $0.second, engine: EngineReference(load: engine.load, in: group)) }
       loop = try EventLoop { core, poller in
         let hub = StreamHub(settings: settings, context: core.context, poller: poller, load: streams)
-        core.add(hub)
         core.open(engine, home, CurlConnector(hub))
         if let second { core.open(second.engine, second.limits, CurlConnector(hub)) }
+        return hub
       }
       port = EnginePort(on: loop, home, options: settings.defaults, engine)
       secondPort = second.map { [loop] in EnginePort(on: loop, $0.limits, options: settings.defaults, $0.engine) }
@@ -64,9 +59,7 @@ public final class CurlTransport: Transport {
   ///
   /// - Parameter configuration: threads, connections, limits. Default `CurlConfiguration()`.
   /// - Throws: `ConfigurationError` for an invalid value, or if there are not enough threads or descriptors.
-  public init(_ configuration: CurlConfiguration = CurlConfiguration()) throws(ConfigurationError) {
-    var configuration = configuration
-    configuration.connection = try configuration.pinnedConnection()
+  package init(_ configuration: CurlConfiguration = CurlConfiguration()) throws(ConfigurationError) {
     let settings = try configuration.checked()
     self.settings = settings
     forwardProxies = settings.forwardProxies(for: settings.defaults.options)
@@ -83,7 +76,7 @@ public final class CurlTransport: Transport {
   /// Performs one exchange.
   ///
   /// - Throws: `TransportError`; stage `cancelled`, code `shut_down`, after ``shutDown(cancelling:)``.
-  public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+  package func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     if isShutDown.load(ordering: .relaxed) { throw .shutDown }
     let asks: ResponseReader.Request = request.head.method == .head ? .head : .ordinary
     let own = ownOptions(request.connection)
@@ -106,7 +99,7 @@ public final class CurlTransport: Transport {
   ///
   /// - Parameter cancelling: whether running requests are cancelled (code `shut_down`) instead of awaited. Default
   ///   false. Cancelling the calling task cancels them, too.
-  public func shutDown(cancelling: Bool = false) async {
+  package func shutDown(cancelling: Bool = false) async {
     isShutDown.store(true, ordering: .relaxed)
     for loop in loops { loop.loop.shutDown(cancelling: cancelling) }
     for loop in loops {
@@ -116,7 +109,7 @@ public final class CurlTransport: Transport {
         loop.loop.shutDown(cancelling: true)
       }
     }
-    await KeyLogWriter.flush()
+    await KeyLogFile.flush()
   }
 
   /// The number of HTTP connections that have been opened so far, without those of dialers.
@@ -125,7 +118,7 @@ public final class CurlTransport: Transport {
   }
 
   /// The number of byte streams and datagram streams that are being dialed or open.
-  var activeStreams: Int { loops.reduce(0) { $0 + $1.streams.value } }
+  package var activeStreams: Int { loops.reduce(0) { $0 + $1.streams.value } }
 
   /// Returns the loop for the next dial.
   func pickStreamLoop() throws(TransportError) -> Loop {
@@ -201,15 +194,23 @@ extension CurlTransport {
     let request = DialRequest(
       host: target.host.text, port: target.port, tls: .init(applicationProtocols: ["h2", "http/1.1"]),
       connection: connection, connectTimeout: timeout)
-    let dial = try dial(.inspection, request)
-    return try await dial.inspection.value { dial.giveUp() }.get()
+    let stream = try await openStream(.bytes, request)
+    stream.close()
+    guard let trust = stream.trust else { throw .unrecordedChain }
+    return trust
   }
 }
 
 extension CurlTransport {
   /// Returns the engine, version, connection, proxy and trust of an exchange.
-  public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
+  package func explain(_ request: TransferRequest) -> [(name: String, value: String)] {
     let options = ownOptions(request.connection)?.options ?? connection
-    return settings.engine.explain(request, with: options, by: CurlConnector.self, settings)
+    let isForwarded =
+      request.head.scheme != "https"
+      && settings.forwardProxies(for: options)?.forwardProxy(for: request.head.authority ?? "") != nil
+    return settings.engine.explain(
+      request, over: CurlConnector.explain(request, with: options, settings), version: options.httpVersion,
+      isForwarded: isForwarded
+    ).map { (name: $0.name, value: $0.value) }
   }
 }

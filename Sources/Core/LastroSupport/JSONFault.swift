@@ -2,20 +2,24 @@
 
 /// Finds the byte at which a text stops being JSON (RFC 8259), for error messages: decoders do not report it.
 package struct JSONFault {
-  private enum Expected { case value, valueOrEnd, name, nameOrEnd, colon, commaOrEnd, nothing }
+  private enum Expected { case value, valueOrEnd, name, nameOrEnd, colon, commaOrEnd, nothing, valueOrNothing }
 
   private let bytes: [UInt8]
+  /// The part that is expected after the value.
+  private let end: Expected
   private var index = 0
   private var expected = Expected.value
   /// The brackets that are still open.
   private var open: [UInt8] = []
 
-  private init(_ bytes: [UInt8]) { self.bytes = bytes }
+  private init(_ bytes: [UInt8], end: Expected) { (self.bytes, self.end) = (bytes, end) }
 
-  /// Returns the offset of the first byte that is not valid at its place. For a text that ends too early, this is its
-  /// length. Returns `nil` for valid JSON.
-  package static func offset(in bytes: [UInt8]) -> Int? {
-    var reader = Self(bytes)
+  /// Returns the offset of the first invalid byte, which is the text's length if the text ends too early; `nil` for
+  /// valid JSON.
+  ///
+  /// - Parameter allowsMore: whether more values may follow, as in JSON lines.
+  package static func offset(in bytes: [UInt8], allowsMore: Bool = false) -> Int? {
+    var reader = Self(bytes, end: allowsMore ? .valueOrNothing : .nothing)
     return reader.readAll() ? nil : reader.index
   }
 
@@ -29,7 +33,7 @@ package struct JSONFault {
         return false
       }
     }
-    return expected == .nothing
+    return expected == end
   }
 
   private mutating func read(_ byte: UInt8) -> Bool {
@@ -40,7 +44,7 @@ package struct JSONFault {
     case (.commaOrEnd, UInt8(ascii: ",")): return step(to: open.last == UInt8(ascii: "[") ? .value : .name)
     case (.colon, UInt8(ascii: ":")): return step(to: .value)
     case (.name, UInt8(ascii: "\"")), (.nameOrEnd, UInt8(ascii: "\"")): return readText() && found(.colon)
-    case (.value, _), (.valueOrEnd, _): return readValue(byte)
+    case (.value, _), (.valueOrEnd, _), (.valueOrNothing, _): return readValue(byte)
     default: return false
     }
   }
@@ -71,7 +75,7 @@ package struct JSONFault {
     return true
   }
 
-  private mutating func foundValue() -> Bool { found(open.isEmpty ? .nothing : .commaOrEnd) }
+  private mutating func foundValue() -> Bool { found(open.isEmpty ? end : .commaOrEnd) }
 
   private mutating func close() -> Bool {
     open.removeLast()

@@ -5,23 +5,15 @@
 /// Only the first value counts. It is kept until it is taken, so a task may wait before or after it is set. Any thread
 /// may set the value. Cancelling the waiting task does not provide a value. A copy refers to the same container.
 public struct OneAnswer<Value: Sendable>: Identifiable, Sendable {
-  /// The task that was waiting when the value was set.
-  public struct Waiter: Sendable {
-    // The continuation is unsafe because a checked one needs an allocation for each wait. The condition that it would
-    // check is guaranteed: the continuation is removed from the state under the lock and then resumed.
-    @usableFromInline let continuation: UnsafeContinuation<Void, Never>
-
-    @inlinable
-    init(_ continuation: UnsafeContinuation<Void, Never>) { self.continuation = continuation }
-
-    /// Resumes the task. Must be called once.
-    @inlinable
-    public func wake() { continuation.resume() }
-  }
+  /// The task that was waiting when the value was set. It must be resumed once.
+  ///
+  /// The continuation is unsafe because a checked one needs an allocation for each wait. The condition that it would
+  /// check is guaranteed: the continuation is removed from the state under the lock and then resumed.
+  public typealias Waiter = UnsafeContinuation<Void, Never>
 
   @usableFromInline
   struct State {
-    @usableFromInline var waiter: UnsafeContinuation<Void, Never>?
+    @usableFromInline var waiter: Waiter?
     @usableFromInline var isGiven = false
     /// The value, which is cleared when it is taken: it may have a reference to the owner of this container.
     @usableFromInline var value: Value?
@@ -51,7 +43,7 @@ public struct OneAnswer<Value: Sendable>: Identifiable, Sendable {
   @inlinable
   public func offer(_ value: consuming Value) -> Bool {
     let (isFirst, waiter) = settle(value)
-    waiter?.wake()
+    waiter?.resume()
     return isFirst
   }
 
@@ -64,7 +56,7 @@ public struct OneAnswer<Value: Sendable>: Identifiable, Sendable {
       if state.isGiven { return (false, nil) }
       state.isGiven = true
       swap(&state.value, &value)
-      return (true, state.waiter.take().map(Waiter.init))
+      return (true, state.waiter.take())
     }
   }
 

@@ -19,31 +19,20 @@ public struct Resilience: Sendable {
   public var breaker: CircuitBreaker?
   /// The hedger, which sends slow requests a second time. Default `nil`: none is repeated.
   public var hedger: Hedger?
-  /// The servers that requests are distributed over. An ``EndpointLease`` makes the choice and reports the result; this
+  /// The servers that requests are distributed over. ``EndpointSet/withEndpoint(avoiding:_:)`` makes the choice; this
   /// property only lets `explain` compare the chosen server with the others. Default `nil`.
   public var endpoints: EndpointSet?
-  /// A closure that receives the events of the parts, on the task of the request, which waits for it.
-  package var onEvent: (@Sendable (ResilienceEvent) -> Void)?
 
   /// Creates a set of parts.
   public init(
     pacer: Pacer? = nil, limiter: ConcurrencyLimiter? = nil, breaker: CircuitBreaker? = nil,
     hedger: Hedger? = nil, endpoints: EndpointSet? = nil
   ) {
-    self.init(
-      pacer: pacer, limiter: limiter, breaker: breaker, hedger: hedger, endpoints: endpoints, onEvent: nil)
-  }
-
-  package init(
-    pacer: Pacer? = nil, limiter: ConcurrencyLimiter? = nil, breaker: CircuitBreaker? = nil,
-    hedger: Hedger? = nil, endpoints: EndpointSet? = nil, onEvent: (@Sendable (ResilienceEvent) -> Void)?
-  ) {
     self.pacer = pacer
     self.limiter = limiter
     self.breaker = breaker
     self.hedger = hedger
     self.endpoints = endpoints
-    self.onEvent = onEvent
   }
 
   /// Whether no part can delay or refuse a try.
@@ -86,7 +75,7 @@ extension RequestOptions {
   /// every stack, whether or not it has a ``Resilience`` of its own.
   public var resilience: StackPartUse<Resilience> {
     get { (layerUses[.resilience] as? ResilienceUse)?.use ?? .stack }
-    set { layerUses[.resilience] = ResilienceUse(newValue) }
+    set { layerUses[.resilience] = ResilienceUse(use: newValue) }
   }
 }
 

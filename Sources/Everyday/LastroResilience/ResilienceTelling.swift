@@ -2,32 +2,15 @@
 
 import Lastro
 
-/// A recorder of what the parts did to one request. It reports each event to `onEvent` at once, and notes it in the
-/// facts of the transfer for the ledger.
+/// The notes of pacer, limiter and breaker on a request, for its transfer facts.
 struct ResilienceTelling {
-  private let onEvent: (@Sendable (ResilienceEvent) -> Void)?
-  private(set) var notes: [TransferFacts.Note] = []
+  var notes: [TransferFacts.Note] = []
   /// Whether the request waited for any part.
   var hasWaited: Bool { notes.contains { $0.wait != nil } }
 
-  init(_ onEvent: (@Sendable (ResilienceEvent) -> Void)?) { self.onEvent = onEvent }
-
-  mutating func tell(_ kind: ResilienceEvent.Kind, _ key: ResilienceKey) {
-    onEvent?(ResilienceEvent(kind, key: key))
-    if let note = kind.note { notes.append(note) }
-  }
-
-  /// Reports a refusal and returns the error; other failures are not reported.
-  mutating func told(_ error: TransportError, _ key: ResilienceKey) -> TransportError {
-    if error.stage == .policy { tell(.refused(error.code), key) }
-    return error
-  }
-
-  /// Asks a part for admission, and reports a refusal.
-  mutating func asked<Answer: ~Copyable>(
-    _ key: ResilienceKey, _ ask: () throws(TransportError) -> Answer
-  ) throws(TransportError) -> Answer {
-    do throws(TransportError) { return try ask() } catch { throw told(error, key) }
+  /// Adds a note that a circuit changed state, because the request ended or because it is the first probe.
+  mutating func addCircuitNote(from old: CircuitState, to new: CircuitState) {
+    notes.append(TransferFacts.Note("circuit", detail: "\(new)", text: "circuit from \(old) to \(new)"))
   }
 
   /// Notes the state of a limiter, which no page of a ledger shows.
@@ -35,9 +18,6 @@ struct ResilienceTelling {
     notes.append(
       TransferFacts.Note("limiter", detail: key.part, bound: .init(inUse: snapshot.inUse, limit: snapshot.limit)))
   }
-
-  /// Adds the notes of a try, whose events were already reported.
-  mutating func take(_ other: ResilienceTelling) { notes += other.notes }
 
   func noted(_ response: TransferResponse) -> TransferResponse {
     guard !notes.isEmpty else { return response }
@@ -53,22 +33,5 @@ struct ResilienceTelling {
     facts.notes += notes
     error.facts = facts
     return error
-  }
-}
-
-extension ResilienceEvent.Kind {
-  /// The ledger's note; `nil` for a refusal, which the ledger has as an error, and for a hedge that was sent.
-  var note: TransferFacts.Note? {
-    switch self {
-    case .paced(let wait): TransferFacts.Note("paced", text: "waited \(wait.brief) for its pace", wait: wait)
-    case .queued(let wait): TransferFacts.Note("queued", text: "waited \(wait.brief) for room", wait: wait)
-    case .refused, .hedgeSent: nil
-    case .circuit(let old, let new):
-      TransferFacts.Note("circuit", detail: "\(new)", text: "circuit from \(old) to \(new)")
-    case .hedgeEnded(let number, let end, let sentAfter):
-      TransferFacts.Note("hedged", detail: end.rawValue, text: "hedge \(number) at \(sentAfter.brief), \(end)")
-    case .hedgeWithheld(let veto):
-      TransferFacts.Note("unhedged", detail: veto.rawValue, text: "no hedge: \(veto.rawValue)")
-    }
   }
 }

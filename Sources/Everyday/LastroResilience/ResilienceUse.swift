@@ -6,8 +6,6 @@ import Lastro
 struct ResilienceUse: TransportLayerUse {
   let use: StackPartUse<Resilience>
 
-  init(_ use: StackPartUse<Resilience>) { self.use = use }
-
   func complete(_ layers: inout ByLayerPlace<any TransportLayer>) -> Bool {
     guard case .with(let resilience) = use, layers[.resilience] == nil else { return false }
     layers[.resilience] = resilience

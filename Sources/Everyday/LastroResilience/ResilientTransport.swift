@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Lastro
+internal import LastroSupport
 
 /// A transport that sends requests through another one, subject to its ``Resilience``.
 ///
 /// It is below retries, so it sees each attempt and each redirect separately: three attempts count three times. A
 /// request passes the pacer, then the limiter, then the breaker. A refused request fails with stage `policy`, is not
-/// retried by `RetryInterceptor`, and costs no retry quota. Waits count against the attempt and total
+/// retried by `.retry`, and costs no retry quota. Waits count against the attempt and total
 /// timeouts, but not against the connect and idle timeouts. A response whose body is streamed is judged by its head.
 /// With a ``Hedger``, an attempt may consist of several tries, each of which passes all parts on its own.
 ///
@@ -40,13 +41,7 @@ package struct ResilientTransport: Transport {
       return try await hedged(request, by: resilience, hedger, key)
     }
     if resilience.isEmpty { return try await base.execute(request) }
-    var telling = ResilienceTelling(resilience.onEvent)
-    do throws(TransportError) {
-      let response = try await execute(request, by: resilience, &telling)
-      return telling.noted(response)
-    } catch {
-      throw telling.noted(error)
-    }
+    return try await alone(request, by: resilience)
   }
 
   /// Sends one try.
@@ -57,7 +52,7 @@ package struct ResilientTransport: Transport {
     let origin = Origin(request.head)
     var slot: Pacer.Slot?
     if let pacer = resilience.pacer, let key = pacer.keyRule.key(of: request, to: origin) {
-      switch try telling.asked(key, { () throws(TransportError) in try pacer.turn(for: key, left: request.deadline) }) {
+      switch try pacer.turn(for: key, left: request.deadline) {
       case .slot(let free): slot = free
       case .wait(let wait): slot = try await self.slot(after: wait, for: key, by: pacer, &telling)
       }
@@ -69,7 +64,7 @@ package struct ResilientTransport: Transport {
       if let limiter = resilience.limiter, let key = limiter.keyRule.key(of: request, to: origin) {
         let asked = time.now()
         let left = request.deadline.map { $0 - (asked - start) }
-        switch try telling.asked(key, { () throws(TransportError) in try limiter.ask(key, left) }) {
+        switch try limiter.ask(key, left) {
         case .admitted(let place, let grant): room = limiter.permit(for: key, at: place, grant)
         case .waits(let wait): room = try await self.room(after: wait, for: key, since: asked, by: limiter, &telling)
         }
@@ -83,11 +78,8 @@ package struct ResilientTransport: Transport {
       throw error
     }
     if let free = slot { slot = resilience.pacer?.sent(free) }
-    let result: Result<TransferResponse, TransportError>
-    do throws(TransportError) {
-      result = .success(try await base.execute(sent))
-    } catch {
-      result = .failure(error)
+    let result: Result<TransferResponse, TransportError> = await Result { () async throws(TransportError) in
+      try await base.execute(sent)
     }
     let outcome = AttemptOutcome(result, sinceEpoch: time.sinceEpoch())
     if let slot, case .success(let answer) = result { resilience.pacer?.learn(slot, from: answer.head) }
@@ -104,9 +96,8 @@ package struct ResilientTransport: Transport {
       if let snapshot = room.ended(outcome.load) { telling.note(snapshot, key) }
     }
     guard let circuit = circuit.take() else { return }
-    let key = circuit.key
     guard let change = circuit.end(outcome.verdict, retryAfter: outcome.retryAfter) else { return }
-    telling.tell(.circuit(from: change.from, to: change.to), key)
+    telling.addCircuitNote(from: change.from, to: change.to)
   }
 
   /// Returns the request with its deadline shortened by its waits.
@@ -127,63 +118,59 @@ package struct ResilientTransport: Transport {
   private func slot(
     after wait: Pacer.Wait, for key: ResilienceKey, by pacer: Pacer, _ telling: inout ResilienceTelling
   ) async throws(TransportError) -> Pacer.Slot {
-    do throws(TransportError) {
-      let slot = try await pacer.slot(after: wait, for: key)
-      if slot.waited > .zero { telling.tell(.paced(slot.waited), key) }
-      return slot
-    } catch {
-      throw telling.told(error, key)
+    let slot = try await pacer.slot(after: wait, for: key)
+    if slot.waited > .zero {
+      telling.notes.append(.init("paced", text: "waited \(slot.waited.brief) for its pace", wait: slot.waited))
     }
+    return slot
   }
 
   private func room(
     after wait: ConcurrencyLimiter.Wait, for key: ResilienceKey, since asked: Duration,
     by limiter: ConcurrencyLimiter, _ telling: inout ResilienceTelling
   ) async throws(TransportError) -> ConcurrencyPermit {
-    do throws(TransportError) {
-      let permit = try await limiter.permit(after: wait, for: key)
-      telling.tell(.queued(time.now() - asked), key)
-      return permit
-    } catch {
-      throw telling.told(error, key)
-    }
+    let permit = try await limiter.permit(after: wait, for: key)
+    let waited = time.now() - asked
+    telling.notes.append(.init("queued", text: "waited \(waited.brief) for room", wait: waited))
+    return permit
   }
 
   private func circuit(
     for request: TransferRequest, to origin: Origin?, by breaker: CircuitBreaker?, _ telling: inout ResilienceTelling
   ) throws(TransportError) -> CircuitPermit? {
     guard let breaker, let key = breaker.keyRule.key(of: request, to: origin) else { return nil }
-    let permit = try telling.asked(key) { () throws(TransportError) in try breaker.permit(for: key) }
-    if permit.isFirstProbe { telling.tell(.circuit(from: .open(left: .zero), to: .halfOpen), key) }
+    let permit = try breaker.permit(for: key)
+    if permit.isFirstProbe { telling.addCircuitNote(from: .open(left: .zero), to: .halfOpen) }
     return permit
   }
 }
 
 extension ResilientTransport {
   /// Returns the facts of the base transport, and the state of each part for the request's server.
-  package func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
+  package func explain(_ request: TransferRequest) -> [(name: String, value: String)] {
     var facts = base.explain(request)
     let resilience = resilience.used(by: request)
-    if resilience.isEmpty { facts.append(.init("resilience", "none for this request")) }
-    if let words = resilience.endpoints?.words(for: request) { facts.append(.init("endpoint", words)) }
+    if resilience.isEmpty { facts.append((name: "resilience", value: "none for this request")) }
+    if let words = resilience.endpoints?.words(for: request) { facts.append((name: "endpoint", value: words)) }
     if let pacer = resilience.pacer, let key = pacer.keyRule.key(of: request) {
       let status = pacer.status(of: key)
       var words = pacer.policy.pace.map { "\($0.perSecond) requests a second" } ?? "as the server asks"
       if let left = status.left, let reset = status.reset { words += "; \(left) left for \(reset.brief)" }
       if let blocked = status.blocked { words += "; closed for \(blocked.brief) by Retry-After" }
-      facts.append(.init("pace", words))
+      facts.append((name: "pace", value: words))
     }
     if let limiter = resilience.limiter, let key = limiter.keyRule.key(of: request) {
       let snapshot = limiter.snapshot(of: key)
-      facts.append(.init("concurrency", "\(snapshot.inUse) of \(snapshot.limit) under way, \(snapshot.waiting) wait"))
+      let words = "\(snapshot.inUse) of \(snapshot.limit) under way, \(snapshot.waiting) wait"
+      facts.append((name: "concurrency", value: words))
     }
     if let breaker = resilience.breaker, let key = breaker.keyRule.key(of: request) {
       let state = breaker.state(of: key)
       var words = "\(state)"
       if case .open(let left) = state { words += ", for \(left.brief)" }
-      facts.append(.init("circuit", words))
+      facts.append((name: "circuit", value: words))
     }
-    if let hedger = resilience.hedger { facts.append(.init("hedging", hedger.words(for: request))) }
+    if let hedger = resilience.hedger { facts.append((name: "hedging", value: hedger.words(for: request))) }
     return facts
   }
 }
@@ -215,7 +202,7 @@ extension ResilientTransport {
   func hedged(
     _ request: TransferRequest, by resilience: Resilience, _ hedger: Hedger, _ key: ResilienceKey
   ) async throws(TransportError) -> TransferResponse {
-    let (place, delay) = hedger.begin(key, left: request.deadline)
+    let (place, delay) = hedger.recordFirstTry(key, left: request.deadline)
     let first = FirstTry(hedger: hedger, place: place, start: time.now(), delay: delay)
     guard let delay else { return try await alone(request, by: resilience, first) }
     let result = await withTaskGroup(of: HedgedRace.Event.self) { group in
@@ -226,14 +213,14 @@ extension ResilientTransport {
     return try result.get()
   }
 
-  /// Sends a request without a race, because no delay is known yet. It creates no task.
+  /// Sends a request without a race, from which a hedger may learn. It creates no task.
   private func alone(
-    _ request: TransferRequest, by resilience: Resilience, _ first: FirstTry
+    _ request: TransferRequest, by resilience: Resilience, _ first: FirstTry? = nil
   ) async throws(TransportError) -> TransferResponse {
-    var telling = ResilienceTelling(resilience.onEvent)
+    var telling = ResilienceTelling()
     do throws(TransportError) {
       let answer = try await execute(request, by: resilience, &telling)
-      first.ended(AttemptOutcome(status: answer.head.status).hedge, now: time.now())
+      if let first { first.ended(AttemptOutcome(status: answer.head.status).hedge, now: time.now()) }
       return telling.noted(answer)
     } catch {
       throw telling.noted(error)

@@ -48,11 +48,9 @@ extension HTTPCache {
     staleWhenUnreachable: Duration? = nil, collapsesEqualRequests: Bool = true, addsCacheStatus: Bool = false,
     readsNoVarySearch: Bool = false, onEvent: (@Sendable (String) -> Void)? = nil
   ) throws(ConfigurationError) {
-    var report: (@Sendable (SQLiteCacheEvent) -> Void)?
-    if let onEvent { report = { onEvent($0.description) } }
     let store = try SQLiteCacheStore(
       directory: directory, maximumBytes: maximumBytes, maximumEntryBytes: maximumEntryBytes,
-      persistsCredentialed: persistsCredentialed, onEvent: report)
+      persistsCredentialed: persistsCredentialed, onEvent: onEvent)
     let policy = HTTPCachePolicy(
       partitioning: partitioning, heuristicFraction: heuristicFraction, staleWhenUnreachable: staleWhenUnreachable,
       maximumEntryBytes: max(maximumEntryBytes, HTTPCachePolicy.minimumEntryLimit),
@@ -61,7 +59,6 @@ extension HTTPCache {
     self.init(store: store, policy: policy)
   }
 
-  /// Writes the recorded uses of responses to the folder; does nothing for a cache in memory. Without it, recently used
-  /// responses may be taken for older ones and evicted after a restart.
-  public func flush() async { await (store as? SQLiteCacheStore)?.flush() }
+  /// Writes the recorded uses of responses to the folder; does nothing for a cache in memory.
+  package func flush() async { await (store as? SQLiteCacheStore)?.flush() }
 }

@@ -4,7 +4,6 @@ internal import FoundationEssentials
 internal import HTTPTypes
 package import Lastro
 package import LastroEveryday
-internal import LastroSupport
 
 /// A store in a folder, based on SQLite. Its responses survive a restart of the program.
 ///
@@ -37,30 +36,21 @@ package final class SQLiteCacheStore: HTTPCacheStore {
   ///     cookie, are also written to the disk. Default false: they are kept in 64 MiB of memory.
   ///   - time: the clock for recording uses. Default: the system's.
   ///   - random: the source of file names and of the digests' key. Default: the system's.
-  ///   - onEvent: called with the events of the store: on the calling thread while the store is opened, and on the
-  ///     store's own thread afterwards. Default `nil`.
+  ///   - onEvent: called with a text for each event of the store that has failed no fetch: on the calling thread while
+  ///     the store is opened, and on the store's own thread afterwards. Default `nil`.
+  ///   - onStep: returns an `errno` to make a step of writing a file fail, or 0; for tests. Default: no step fails.
   /// - Throws: `ConfigurationError` for a limit below 1, and for a folder that cannot be created, that other users may
   ///   access, or that belongs to another user.
-  package convenience init(
+  package init(
     directory: String, maximumBytes: Int = 256 * 1024 * 1024, maximumEntryBytes: Int = 16 * 1024 * 1024,
     persistsCredentialed: Bool = false, time: TimeSource = .continuous, random: RandomSource = .system,
-    onEvent: (@Sendable (SQLiteCacheEvent) -> Void)? = nil
-  ) throws(ConfigurationError) {
-    try self.init(
-      directory: directory, maximumBytes: maximumBytes, maximumEntryBytes: maximumEntryBytes,
-      persistsCredentialed: persistsCredentialed, time: time, random: random, onEvent: onEvent, onStep: { _ in 0 })
-  }
-
-  /// - Parameter onStep: returns an `errno` to make a step fail, or 0; for tests.
-  package init(
-    directory: String, maximumBytes: Int, maximumEntryBytes: Int, persistsCredentialed: Bool, time: TimeSource,
-    random: RandomSource, onEvent: (@Sendable (SQLiteCacheEvent) -> Void)?,
-    onStep: @escaping @Sendable (BodyFiles.Step) -> Int32
+    onEvent: (@Sendable (String) -> Void)? = nil,
+    onStep: @escaping @Sendable (BodyFiles.Step) -> Int32 = { _ in 0 }
   ) throws(ConfigurationError) {
     guard maximumBytes > 0, maximumEntryBytes > 0 else {
       throw ConfigurationError(
         "a limit of the cache is \(min(maximumBytes, maximumEntryBytes)), below the minimum of 1",
-        hint: "give more than 0 bytes, or no store")
+        hint: "give more than 0 bytes, or leave the cache out")
     }
     self.directory = directory
     self.maximumEntryBytes = min(maximumEntryBytes, maximumBytes)
@@ -101,13 +91,11 @@ package final class SQLiteCacheStore: HTTPCacheStore {
   /// Begins to store a response, on the disk or in memory.
   package func begin(_ head: StoredHead, for key: CacheKey) async -> (any CacheWriting)? {
     if key.isPersonal && !persistsCredentialed || !mayBeOnDisk(head) { return await memory.begin(head, for: key) }
-    return SQLiteCacheWriting(self, head, key, maximumBytes: maximumEntryBytes)
-  }
-
-  func add(_ head: StoredHead, _ body: Data, for key: CacheKey) async -> Bool {
-    guard folder.mayWrite else { return false }
-    return await perform(false, isWriting: true) { contents throws(SQLiteFailure) in
-      try contents.add(head, body, for: key)
+    return CollectedWriting(maximumBytes: maximumEntryBytes) { [self] body in
+      guard folder.mayWrite else { return false }
+      return await perform(false, isWriting: true) { contents throws(SQLiteFailure) in
+        try contents.add(head, body, for: key)
+      }
     }
   }
 
@@ -173,39 +161,4 @@ package final class SQLiteCacheStore: HTTPCacheStore {
     let folder = folder
     return await queue.run { folder.perform(isWriting: isWriting, body) ?? fallback } ?? fallback
   }
-}
-
-/// A write that collects a body in memory, and stores it on the disk when it is complete.
-private final class SQLiteCacheWriting: CacheWriting {
-  private let store: SQLiteCacheStore
-  private let head: StoredHead
-  private let key: CacheKey
-  private let maximumBytes: Int
-  /// The body so far; `nil` once it is abandoned or committed.
-  private let body = Lock<Data?>(Data())
-
-  init(_ store: SQLiteCacheStore, _ head: StoredHead, _ key: CacheKey, maximumBytes: Int) {
-    self.store = store
-    self.head = head
-    self.key = key
-    self.maximumBytes = maximumBytes
-  }
-
-  func write(_ piece: Data) async -> Bool {
-    body.withLock { body in
-      guard let count = body?.count, count + piece.count <= maximumBytes else {
-        body = nil
-        return false
-      }
-      body?.append(piece)
-      return true
-    }
-  }
-
-  func commit() async -> Bool {
-    guard let bytes = body.withLock({ $0.take() }) else { return false }
-    return await store.add(head, bytes, for: key)
-  }
-
-  func abandon() { body.withLock { $0 = nil } }
 }

@@ -14,14 +14,14 @@ final class SQLiteFolder: Sendable {
     /// The contents, for one thread at a time: used only while the lock is held.
     var contents: SQLiteContents?
     /// The events to report once the lock is released.
-    var events: [SQLiteCacheEvent] = []
+    var events: [String] = []
   }
 
   private let path: String
   private let files: BodyFiles
   private let maximumBytes: Int64
   private let time: TimeSource
-  private let onEvent: (@Sendable (SQLiteCacheEvent) -> Void)?
+  private let onEvent: (@Sendable (String) -> Void)?
   private let state: Lock<State>
   /// The key, in a lock of its own because the state's lock is held during disk access.
   private let digestKey: Lock<[UInt8]>
@@ -30,7 +30,7 @@ final class SQLiteFolder: Sendable {
 
   init(
     directory: String, maximumBytes: Int64, time: TimeSource, random: RandomSource,
-    onEvent: (@Sendable (SQLiteCacheEvent) -> Void)?, onStep: @escaping @Sendable (BodyFiles.Step) -> Int32
+    onEvent: (@Sendable (String) -> Void)?, onStep: @escaping @Sendable (BodyFiles.Step) -> Int32
   ) throws(ConfigurationError) {
     let resolved = try Self.resolved(directory)
     try Self.make(resolved, for: directory)
@@ -72,7 +72,7 @@ final class SQLiteFolder: Sendable {
       do throws(SQLiteFailure) {
         return .success(try body(contents))
       } catch {
-        if error.isCorruption { rebuild(&state, error) } else { state.events.append(.failed(reason: error.text)) }
+        if error.isCorruption { rebuild(&state, error) } else { state.events.append(Self.failed(error)) }
         return .failure(error)
       }
     }
@@ -82,26 +82,32 @@ final class SQLiteFolder: Sendable {
       if isWriting { failures.withLock { $0 = (0, nil) } }
       return value
     case .failure:
-      if isWriting { noteFailure() }
+      if isWriting { countFailure() }
       return nil
     }
   }
 
-  private func noteFailure() {
+  private func countFailure() {
     let isPaused = failures.withLock { failures in
       failures.count += 1
       guard failures.count >= Self.failuresBeforePause else { return false }
       failures = (0, time.now() + Self.pause)
       return true
     }
-    if isPaused { state.withLock { $0.events.append(.paused(Self.pause)) } }
+    guard isPaused else { return }
+    let text = "the cache writes nothing for \(Self.pause.brief), because three writes failed in a row"
+    state.withLock { $0.events.append(text) }
+  }
+
+  private static func failed(_ failure: SQLiteFailure) -> String {
+    "the cache cannot read or store a response: \(failure.text)"
   }
 
   private func open(_ state: inout State) {
     do throws(SQLiteFailure) {
       try openOnce(&state)
     } catch {
-      if error.isCorruption { rebuild(&state, error) } else { state.events.append(.failed(reason: error.text)) }
+      if error.isCorruption { rebuild(&state, error) } else { state.events.append(Self.failed(error)) }
     }
   }
 
@@ -122,9 +128,9 @@ final class SQLiteFolder: Sendable {
     files.removeAll()
     do throws(SQLiteFailure) {
       try openOnce(&state)
-      state.events.append(.rebuilt(reason: failure.text))
+      state.events.append("the cache was emptied and created afresh: \(failure.text)")
     } catch {
-      state.events.append(.failed(reason: error.text))
+      state.events.append(Self.failed(error))
     }
   }
 

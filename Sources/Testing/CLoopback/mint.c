@@ -25,7 +25,7 @@ void cloopback_explain(char *error, const char *what) {
   ERR_clear_error();
 }
 
-void cloopback_free(void *memory) { free(memory); }
+void cloopback_free(void *memory) { OPENSSL_free(memory); }
 
 BIO *cloopback_memory(const char *text) { return BIO_new_mem_buf(text, -1); }
 
@@ -65,17 +65,10 @@ STACK_OF(X509) *cloopback_read_certificates(const char *pem) {
   return all;
 }
 
-static EVP_PKEY *make_key(int type) {
-  switch (type) {
-    case CLOOPBACK_KEY_P256: return EVP_EC_gen("P-256");
-    case CLOOPBACK_KEY_P384: return EVP_EC_gen("P-384");
-    case CLOOPBACK_KEY_P521: return EVP_EC_gen("P-521");
-    case CLOOPBACK_KEY_RSA2048: return EVP_RSA_gen(2048);
-    case CLOOPBACK_KEY_RSA3072: return EVP_RSA_gen(3072);
-    case CLOOPBACK_KEY_RSA4096: return EVP_RSA_gen(4096);
-    case CLOOPBACK_KEY_ED25519: return EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
-    default: return NULL;
-  }
+static EVP_PKEY *make_key(const char *kind) {
+  if (strcmp(kind, "ED25519") == 0) return EVP_PKEY_Q_keygen(NULL, NULL, kind);
+  int bits = atoi(kind);
+  return bits > 0 ? EVP_RSA_gen(bits) : EVP_EC_gen(kind);
 }
 
 const EVP_MD *cloopback_digest_for(EVP_PKEY *key) {
@@ -84,11 +77,11 @@ const EVP_MD *cloopback_digest_for(EVP_PKEY *key) {
   return bits >= 256 ? EVP_sha512() : bits >= 192 ? EVP_sha384() : EVP_sha256();
 }
 
-static bool add_extension(X509 *certificate, X509 *issuer, int nid, const char *value) {
+static bool add_extension(X509 *certificate, X509 *issuer, const char *name, const char *value) {
   X509V3_CTX context;
   X509V3_set_ctx_nodb(&context);
   X509V3_set_ctx(&context, issuer, certificate, NULL, NULL, 0);
-  X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, nid, value);
+  X509_EXTENSION *extension = X509V3_EXT_nconf(NULL, &context, name, value);
   bool added = extension && X509_add_ext(certificate, extension, -1);
   X509_EXTENSION_free(extension);
   return added;
@@ -157,28 +150,11 @@ static bool add_name_constraints(X509 *certificate, const cloopback_certificate_
   return good;
 }
 
-static bool add_unknown_critical(X509 *certificate) {
-  // An object identifier below the arc that is reserved for documentation.
-  ASN1_OBJECT *identifier = OBJ_txt2obj("2.999.1", 1);
-  ASN1_OCTET_STRING *value = ASN1_OCTET_STRING_new();
-  static const unsigned char null[] = {5, 0};
-  bool good = identifier && value && ASN1_OCTET_STRING_set(value, null, sizeof null);
-  X509_EXTENSION *extension = good ? X509_EXTENSION_create_by_OBJ(NULL, identifier, 1, value) : NULL;
-  good = extension && X509_add_ext(certificate, extension, -1);
-  X509_EXTENSION_free(extension);
-  ASN1_OCTET_STRING_free(value);
-  ASN1_OBJECT_free(identifier);
-  return good;
-}
-
 static bool add_usages(X509 *certificate, X509 *issuer, const cloopback_certificate_request *request) {
   const char *usage = request->is_authority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature";
-  if (!add_extension(certificate, issuer, NID_key_usage, usage)) return false;
-  if (request->is_authority || request->usages == 0) return true;
-  bool server = request->usages & CLOOPBACK_USAGE_SERVER;
-  bool client = request->usages & CLOOPBACK_USAGE_CLIENT;
-  const char *extended = server && client ? "serverAuth,clientAuth" : server ? "serverAuth" : "clientAuth";
-  return add_extension(certificate, issuer, NID_ext_key_usage, extended);
+  if (!add_extension(certificate, issuer, "keyUsage", usage)) return false;
+  return request->is_authority || !request->usages
+         || add_extension(certificate, issuer, "extendedKeyUsage", request->usages);
 }
 
 static bool add_extensions(X509 *certificate, X509 *issuer, const cloopback_certificate_request *request) {
@@ -188,14 +164,15 @@ static bool add_extensions(X509 *certificate, X509 *issuer, const cloopback_cert
   } else if (request->is_authority) {
     snprintf(constraints, sizeof constraints, "critical,CA:TRUE");
   }
-  return add_extension(certificate, issuer, NID_basic_constraints, constraints)
+  return add_extension(certificate, issuer, "basicConstraints", constraints)
          && add_usages(certificate, issuer, request)
          && (request->omits_key_identifiers
-             || (add_extension(certificate, issuer, NID_subject_key_identifier, "hash")
-                 && add_extension(certificate, issuer, NID_authority_key_identifier, "keyid")))
+             || (add_extension(certificate, issuer, "subjectKeyIdentifier", "hash")
+                 && add_extension(certificate, issuer, "authorityKeyIdentifier", "keyid")))
          && add_name_constraints(certificate, request)
-         && (!request->has_unknown_critical || add_unknown_critical(certificate))
-         && (!request->requires_staple || add_extension(certificate, issuer, NID_tlsfeature, "status_request"))
+         // An object identifier below the arc that is reserved for documentation.
+         && (!request->has_unknown_critical || add_extension(certificate, issuer, "2.999.1", "critical,DER:0500"))
+         && (!request->requires_staple || add_extension(certificate, issuer, "tlsfeature", "status_request"))
          && add_hosts(certificate, request);
 }
 
@@ -215,7 +192,7 @@ static bool fill(X509 *certificate, EVP_PKEY *key, X509 *issuer, const cloopback
 static char *text_of(BIO *bio) {
   char *bytes = NULL;
   long count = BIO_get_mem_data(bio, &bytes);
-  return count > 0 ? strndup(bytes, (size_t)count) : NULL;
+  return count > 0 ? OPENSSL_strndup(bytes, (size_t)count) : NULL;
 }
 
 static bool write_pem(X509 *certificate, EVP_PKEY *key, char **certificate_pem, char **key_pem) {
@@ -239,7 +216,7 @@ bool cloopback_mint(const cloopback_certificate_request *request, char **certifi
   bool signed_by_other = request->issuer_certificate_pem && request->issuer_key_pem;
   X509 *issuer = signed_by_other ? cloopback_read_certificate(request->issuer_certificate_pem) : NULL;
   EVP_PKEY *issuer_key = signed_by_other ? cloopback_read_key(request->issuer_key_pem) : NULL;
-  EVP_PKEY *key = request->key_pem ? cloopback_read_key(request->key_pem) : make_key(request->key_type);
+  EVP_PKEY *key = request->key_pem ? cloopback_read_key(request->key_pem) : make_key(request->key_kind);
   X509 *certificate = X509_new();
   bool good = false;
   if (signed_by_other && (!issuer || !issuer_key)) {

@@ -4,8 +4,6 @@
 #include <openssl/err.h>
 #include <openssl/ocsp.h>
 #include <openssl/x509.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "CLoopback.h"
 #include "shared.h"
@@ -25,14 +23,11 @@ static bool add_status(OCSP_BASICRESP *basic, OCSP_CERTID *id, const cloopback_o
 
 static bool encode(OCSP_BASICRESP *basic, uint8_t **der, size_t *length) {
   OCSP_RESPONSE *response = OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, basic);
-  unsigned char *encoded = NULL;
-  int count = response ? i2d_OCSP_RESPONSE(response, &encoded) : -1;
+  *der = NULL;
+  int count = response ? i2d_OCSP_RESPONSE(response, der) : -1;
   OCSP_RESPONSE_free(response);
-  *der = count > 0 ? malloc((size_t)count) : NULL;
-  *length = *der ? (size_t)count : 0;
-  if (*der) memcpy(*der, encoded, *length);
-  OPENSSL_free(encoded);
-  return *der != NULL;
+  *length = count > 0 ? (size_t)count : 0;
+  return count > 0;
 }
 
 bool cloopback_ocsp(const cloopback_ocsp_request *request, uint8_t **der, size_t *length, char *error) {

@@ -9,16 +9,7 @@
 
 // Declarations shared by the files of this target. They keep the OpenSSL types out of the public header.
 
-struct cloopback_tls {
-  SSL *ssl;
-};
-
-/// Returns whether a call of OpenSSL on a blocking socket failed only because a signal interrupted it. The call must be
-/// made again with the same arguments.
-///
-/// Set errno to 0 before the call, and ask directly after it.
-bool cloopback_was_interrupted(const SSL *ssl, int result);
-/// Makes a call such as SSL_accept() until no signal interrupts it, and returns its result.
+/// Makes a call such as SSL_accept() with SIGPIPE blocked until no signal interrupts it, and returns its result.
 int cloopback_uninterrupted(SSL *ssl, int (*call)(SSL *));
 void cloopback_explain(char *error, const char *what);
 BIO *cloopback_memory(const char *text);

@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -174,12 +173,4 @@ int cloopback_wait(int first, int second, int peer, int milliseconds) {
   if (ready <= 0) return 0;
   return (set[0].revents ? CLOOPBACK_WAIT_FIRST : 0) | (set[1].revents ? CLOOPBACK_WAIT_SECOND : 0)
          | (set[2].revents ? CLOOPBACK_WAIT_HANGUP : 0);
-}
-
-uint64_t cloopback_raise_descriptor_limit(void) {
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  rlim_t before = limit.rlim_cur;
-  limit.rlim_cur = limit.rlim_max;
-  return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? (uint64_t)limit.rlim_max : (uint64_t)before;
 }

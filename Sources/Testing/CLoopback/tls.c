@@ -6,10 +6,12 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "CLoopback.h"
 #include "shared.h"
@@ -30,15 +32,6 @@ struct cloopback_tls_context {
   struct identity *identities;
   size_t identity_count;
 };
-
-static int protocol_version(int version) {
-  switch (version) {
-    case 0: return TLS1_VERSION;
-    case 1: return TLS1_1_VERSION;
-    case 2: return TLS1_2_VERSION;
-    default: return TLS1_3_VERSION;
-  }
-}
 
 static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_length, const unsigned char *offered,
                        unsigned int offered_length, void *argument) {
@@ -148,8 +141,9 @@ static bool configure(cloopback_tls_context *made, const cloopback_tls_options *
   // Some tests need old protocols and weak keys. The client decides what it accepts.
   SSL_CTX_set_security_level(context, 0);
   static const unsigned char session_context[] = "loopback";
-  bool good = SSL_CTX_set_min_proto_version(context, protocol_version(options->minimum_version))
-              && SSL_CTX_set_max_proto_version(context, protocol_version(options->maximum_version))
+  // The numbers of TLS 1.0 to 1.3 follow one another.
+  bool good = SSL_CTX_set_min_proto_version(context, TLS1_VERSION + options->minimum_version)
+              && SSL_CTX_set_max_proto_version(context, TLS1_VERSION + options->maximum_version)
               && SSL_CTX_set_session_id_context(context, session_context, sizeof session_context - 1)
               && cloopback_use_identity(context, options->chain_pem, options->key_pem) && copy_identities(made, options) && copy_alpn(made, options)
               && copy_staple(made, options)
@@ -194,44 +188,68 @@ void cloopback_tls_context_free(cloopback_tls_context *context) {
   free(context);
 }
 
-bool cloopback_was_interrupted(const SSL *ssl, int result) {
+// The process must not be killed because a peer has closed its connection. On threads that we did not start, SIGPIPE is
+// blocked during a write, and a pending one is consumed.
+
+// Blocks SIGPIPE on the calling thread, for OpenSSL's write(2). Returns whether it was not blocked before.
+static bool hold_pipe_signal(void) {
+  sigset_t pipe, before;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  return pthread_sigmask(SIG_BLOCK, &pipe, &before) == 0 && !sigismember(&before, SIGPIPE);
+}
+
+// If `held` is true, consumes a pending SIGPIPE and unblocks the signal. Pass the result of hold_pipe_signal().
+static void release_pipe_signal(bool held) {
+  if (!held) return;
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  struct timespec now = {0, 0};
+  while (sigtimedwait(&pipe, NULL, &now) == SIGPIPE) continue;
+  pthread_sigmask(SIG_UNBLOCK, &pipe, NULL);
+}
+
+// Returns whether a call of OpenSSL on a blocking socket failed only because a signal interrupted it. The call must be
+// made again with the same arguments. Set errno to 0 before the call, and ask directly after it.
+static bool was_interrupted(const SSL *ssl, int result) {
   if (result > 0 || errno != EINTR) return false;
   int problem = SSL_get_error(ssl, result);
   return problem == SSL_ERROR_WANT_READ || problem == SSL_ERROR_WANT_WRITE;
 }
 
 int cloopback_uninterrupted(SSL *ssl, int (*call)(SSL *)) {
+  bool held = hold_pipe_signal();
   int result;
   do {
     errno = 0;
     result = call(ssl);
-  } while (cloopback_was_interrupted(ssl, result));
+  } while (was_interrupted(ssl, result));
+  release_pipe_signal(held);
   return result;
 }
 
 cloopback_tls *cloopback_tls_accept(cloopback_tls_context *context, int descriptor, char *error) {
   ERR_clear_error();
-  cloopback_tls *tls = calloc(1, sizeof *tls);
-  if (tls) tls->ssl = SSL_new(context->context);
-  bool good = tls && tls->ssl && SSL_set_fd(tls->ssl, descriptor) == 1;
-  if (good && cloopback_uninterrupted(tls->ssl, SSL_accept) == 1) return tls;
+  SSL *ssl = SSL_new(context->context);
+  if (ssl && SSL_set_fd(ssl, descriptor) == 1 && cloopback_uninterrupted(ssl, SSL_accept) == 1) return ssl;
   cloopback_explain(error, "the TLS handshake failed");
-  if (tls) cloopback_tls_free(tls);
+  SSL_free(ssl);
   return NULL;
 }
 
 ssize_t cloopback_tls_read(cloopback_tls *tls, void *buffer, size_t count) {
   ERR_clear_error();
-  bool held = cloopback_hold_pipe_signal();
+  bool held = hold_pipe_signal();
   int got;
   do {
     errno = 0;
-    got = SSL_read(tls->ssl, buffer, count > INT_MAX ? INT_MAX : (int)count);
-  } while (cloopback_was_interrupted(tls->ssl, got));
+    got = SSL_read(tls, buffer, count > INT_MAX ? INT_MAX : (int)count);
+  } while (was_interrupted(tls, got));
   int system_error = errno;
-  cloopback_release_pipe_signal(held);
+  release_pipe_signal(held);
   if (got > 0) return got;
-  int problem = SSL_get_error(tls->ssl, got);
+  int problem = SSL_get_error(tls, got);
   bool cut = problem == SSL_ERROR_SSL && ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
   ERR_clear_error();
   if (problem == SSL_ERROR_ZERO_RETURN) return 0;
@@ -244,13 +262,13 @@ ssize_t cloopback_tls_write(cloopback_tls *tls, const void *buffer, size_t count
   size_t written = 0;
   while (written < count) {
     size_t left = count - written;
-    bool held = cloopback_hold_pipe_signal();
+    bool held = hold_pipe_signal();
     int put;
     do {
       errno = 0;
-      put = SSL_write(tls->ssl, (const char *)buffer + written, left > INT_MAX ? INT_MAX : (int)left);
-    } while (cloopback_was_interrupted(tls->ssl, put));
-    cloopback_release_pipe_signal(held);
+      put = SSL_write(tls, (const char *)buffer + written, left > INT_MAX ? INT_MAX : (int)left);
+    } while (was_interrupted(tls, put));
+    release_pipe_signal(held);
     if (put <= 0) {
       ERR_clear_error();
       return -1;
@@ -262,52 +280,43 @@ ssize_t cloopback_tls_write(cloopback_tls *tls, const void *buffer, size_t count
 
 bool cloopback_tls_send_message(cloopback_tls *tls, bool is_ticket) {
   ERR_clear_error();
-  bool held = cloopback_hold_pipe_signal();
-  int queued = is_ticket ? SSL_new_session_ticket(tls->ssl) : SSL_key_update(tls->ssl, SSL_KEY_UPDATE_NOT_REQUESTED);
-  bool good = queued == 1 && cloopback_uninterrupted(tls->ssl, SSL_do_handshake) == 1;
+  int queued = is_ticket ? SSL_new_session_ticket(tls) : SSL_key_update(tls, SSL_KEY_UPDATE_NOT_REQUESTED);
+  bool good = queued == 1 && cloopback_uninterrupted(tls, SSL_do_handshake) == 1;
   // OpenSSL reports success even if the client is gone and the ticket did not reach it.
-  good = good && send(SSL_get_fd(tls->ssl), "", 0, MSG_NOSIGNAL) == 0;
-  cloopback_release_pipe_signal(held);
+  good = good && send(SSL_get_fd(tls), "", 0, MSG_NOSIGNAL) == 0;
   ERR_clear_error();
   return good;
 }
 
 void cloopback_tls_close_notify(cloopback_tls *tls) {
   ERR_clear_error();
-  bool held = cloopback_hold_pipe_signal();
-  cloopback_uninterrupted(tls->ssl, SSL_shutdown);
-  cloopback_release_pipe_signal(held);
+  cloopback_uninterrupted(tls, SSL_shutdown);
   ERR_clear_error();
 }
 
-void cloopback_tls_free(cloopback_tls *tls) {
-  SSL_free(tls->ssl);
-  free(tls);
-}
+void cloopback_tls_free(cloopback_tls *tls) { SSL_free(tls); }
 
-const char *cloopback_tls_version(const cloopback_tls *tls) { return SSL_get_version(tls->ssl); }
+const char *cloopback_tls_version(const cloopback_tls *tls) { return SSL_get_version(tls); }
 
-bool cloopback_tls_resumed(const cloopback_tls *tls) { return SSL_session_reused(tls->ssl) == 1; }
+bool cloopback_tls_resumed(const cloopback_tls *tls) { return SSL_session_reused(tls) == 1; }
 
 const char *cloopback_tls_server_name(const cloopback_tls *tls) {
-  return SSL_get_servername(tls->ssl, TLSEXT_NAMETYPE_host_name);
+  return SSL_get_servername(tls, TLSEXT_NAMETYPE_host_name);
 }
 
 size_t cloopback_tls_alpn(const cloopback_tls *tls, const uint8_t **protocol) {
   unsigned int length = 0;
-  SSL_get0_alpn_selected(tls->ssl, protocol, &length);
+  SSL_get0_alpn_selected(tls, protocol, &length);
   return length;
 }
 
 char *cloopback_tls_client_name(const cloopback_tls *tls) {
-  X509 *certificate = SSL_get0_peer_certificate(tls->ssl);
+  X509 *certificate = SSL_get0_peer_certificate(tls);
   if (!certificate) return NULL;
   X509_NAME *subject = X509_get_subject_name(certificate);
   int index = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
   if (index < 0) return NULL;
   unsigned char *text = NULL;
   int length = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, index)));
-  char *name = length >= 0 ? strndup((const char *)text, (size_t)length) : NULL;
-  OPENSSL_free(text);
-  return name;
+  return length >= 0 ? (char *)text : NULL;
 }

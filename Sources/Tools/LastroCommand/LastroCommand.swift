@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Lastro
 import LastroHTTP
 internal import LastroWebSocket
 
@@ -52,6 +53,12 @@ struct LastroCommand: AsyncParsableCommand {
         }
       } catch let error as ValidationError {
         refuse(error, of: parsed.type)
+      } catch let error as StandardInputReader.ReadFailure {
+        Console.error("lastro: \(error)")
+        throw ExitCode.failure
+      } catch let error as ResponseOutput.WriteFailure {
+        Console.error("lastro: \(error)")
+        throw error.isTimeout ? ExitStatus.of(.timeout) : ExitCode.failure
       }
     } catch {
       exit(withError: error)

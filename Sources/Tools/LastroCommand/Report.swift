@@ -10,39 +10,51 @@ import LastroSupport
 /// The output of `lastro fetch --report` and `lastro batch` for a request.
 struct Report: Encodable, Sendable {
   struct Failure: Encodable, Sendable {
-    var stage: String
-    var code: String
+    var stage: FailureStage
+    var code: FailureCode
     var message: String
+    /// The hint for people; not encoded.
+    var hint: String?
 
-    init(_ stage: FailureStage, _ code: FailureCode, _ message: String) {
-      self.stage = stage.rawValue
-      self.code = code.rawValue
-      self.message = message
+    private enum CodingKeys: String, CodingKey { case stage, code, message }
+
+    init(_ stage: FailureStage, _ code: FailureCode, _ message: String, hint: String? = nil) {
+      (self.stage, self.code, self.message, self.hint) = (stage, code, message, hint)
     }
 
-    /// Creates the failure for an invalid configuration.
-    init(_ error: ConfigurationError) { self.init(.request, .invalidOption, "\(error)") }
+    /// Creates the failure of a transfer, or of a request that cannot be made, such as for an invalid configuration.
+    init(_ error: any Error) {
+      if let error = error as? TransportError {
+        self.init(error.stage, error.code, error.message, hint: error.hint)
+      } else {
+        self.init(.request, .invalidOption, "\(error)")
+      }
+    }
+
+    init(_ error: HTTPFetchError<any Error>) {
+      self.init(error.stage, error.code, error.message, hint: error.hint)
+    }
   }
 
   var id: JSONValue?
   var url: String
   var status: Int?
-  var httpVersion: String?
   var headers: [[String]] = []
   var bodyBytes: Int64 = 0
   var bodySHA256: String?
   var body: Data?
   var attempts: [Attempt] = []
   var redirects: [String] = []
-  var timings: [String: Double] = [:]
   var error: Failure?
   /// The reason why there was no further attempt, as a code.
   var retryEnd: String? { ledger?.retryEnd?.code }
+  var httpVersion: String? { facts?.httpVersion }
+  var timings: [String: Double] { facts?.timings.report ?? [:] }
   /// The ledger for human-readable output; not encoded.
   var ledger: AttemptLedger?
   var trustFailure: TrustFailure?
   var refusedCertificate: PeerCertificate?
-  /// The facts for -w; not encoded.
+  /// The facts of the last transfer, which `httpVersion`, `timings` and -w are from; not encoded.
   var facts: TransferFacts?
   /// The bytes of the body that the last request sent, for -w; not encoded.
   var uploadedBytes: Int64?
@@ -50,9 +62,7 @@ struct Report: Encodable, Sendable {
   /// It is for -w, and not encoded.
   var answeredAfter: Duration?
   /// The name that the server offers for the body, for -J.
-  var offeredName: String? {
-    headers.last { $0[0].lowercased() == "content-disposition" }.flatMap { OfferedName.read($0[1]) }
-  }
+  var offeredName: String? { field("content-disposition").flatMap(OfferedName.read) }
   /// The bytes that a download received in all of its requests, for -w; not encoded.
   var downloadedBytes: Int64?
 
@@ -93,26 +103,19 @@ struct Report: Encodable, Sendable {
   /// The redaction for URLs, as in logs: it masks the values of secret items in query and fragment, and the call's own
   /// secrets.
   private var redaction: Redaction { ledger?.redaction ?? .standard }
-
-  var line: String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    guard let data = try? encoder.encode(self) else { return "{}" }
-    return String(decoding: data, as: UTF8.self)
-  }
 }
 
 extension Report {
+  /// Returns the value of the last field with a name, which is given in lower case.
+  func field(_ name: String) -> String? { headers.last { $0[0].lowercased() == name }?[1] }
+
   mutating func add(_ response: ResourceResponse, facts: TransferFacts?) {
     answeredAfter = response.facts.timings.total
-    let facts = facts ?? response.facts
-    self.facts = facts
+    self.facts = facts ?? response.facts
     url = response.url
     status = response.status.code
     headers = response.headerFields.map { [$0.name.rawName, $0.value] }
-    httpVersion = facts.httpVersion
     redirects = response.redirects
-    timings = facts.timings.report
   }
 
   /// - Parameter facts: the facts of the whole last transfer, whose body ended after the call.
@@ -130,23 +133,14 @@ extension Report {
     guard let facts = last.facts else { return }
     self.facts = facts
     answeredAfter = facts.timings.total
-    httpVersion = facts.httpVersion
-    timings = facts.timings.report
   }
 
   /// The exit status of the program.
-  var exitStatus: Int32 {
-    guard let error else { return 0 }
-    return FailureStage(rawValue: error.stage).map { ExitStatus.of($0).rawValue } ?? 1
-  }
-
-  mutating func fail(_ stage: FailureStage, _ code: FailureCode, _ message: String) {
-    error = Failure(stage, code, message)
-  }
+  var exitStatus: Int32 { error.map { ExitStatus.of($0.stage).rawValue } ?? 0 }
 
   /// Records a failure, with the server's certificates if they caused it.
   mutating func fail(_ error: HTTPFetchError<any Error>) {
-    fail(error.stage, error.code, error.message)
+    self.error = Failure(error)
     trustFailure = error.trustFailure
     refusedCertificate = error.refusedCertificate
   }
@@ -157,23 +151,12 @@ private struct RefusedServer: Encodable {
   let host: String
   let port: Int
   let chain: [PinnableKey]
-  let pins: [String]?
+  @Nullable private(set) var pins: [String]?
 
   init(_ failure: TrustFailure) {
     (host, port) = (failure.trust.host.text, failure.trust.port)
     chain = PinnableKey.keys(of: failure.trust)
     pins = failure.policy.map { $0.pins.map(\.description).sorted() }
-  }
-
-  private enum CodingKeys: String, CodingKey { case host, port, chain, pins }
-
-  /// Encodes absent values as `null`, so that every object has the same keys.
-  func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(host, forKey: .host)
-    try container.encode(port, forKey: .port)
-    try container.encode(chain, forKey: .chain)
-    try container.encode(pins, forKey: .pins)
   }
 }
 

@@ -101,7 +101,7 @@ struct RequestSpecification: Sendable {
     }
   }
 
-  /// Returns the fields. A field given by `-H` takes precedence over the short form, as in curl.
+  /// Returns the fields. `-H` takes precedence over `--bearer` and `--basic`, as in curl.
   private func requestHeaders() -> [(String, String)] {
     var headers = headers.map { ($0.name, $0.value) }
     if decides(on: "Authorization") { return headers }
@@ -110,7 +110,7 @@ struct RequestSpecification: Sendable {
     return headers
   }
 
-  /// Whether `-H` sets the field or removes it.
+  /// Returns whether `-H` names the field.
   func decides(on name: String) -> Bool {
     let name = name.lowercased()
     return removedHeaders.contains(name) || headers.contains { $0.name.lowercased() == name }
@@ -129,15 +129,31 @@ struct RequestSpecification: Sendable {
     switch body {
     case nil: return .empty
     case .bytes(let bytes) where asksForChunks:
-      return .stream(OneChunk(bytes: Data(bytes)), isReplayable: true, contentType: type)
+      return RequestBody(source: Self.oneChunk(Data(bytes)), contentType: type)
     case .bytes(let bytes): return .raw(Data(bytes), contentType: type)
     case .file(let path): return try .file(path: path, contentType: type)
     case .upload(let path): return try .file(path: path)
-    case .standardInput: return .stream(StandardInputPieces())
+    case .standardInput: return RequestBody(source: Self.standardInput)
     case .form(let fields):
       var form = MultipartForm()
       for field in fields { try field.add(to: &form) }
       return try .multipart(form)
+    }
+  }
+
+  /// Returns the source of a body of unknown length that consists of one chunk.
+  private static func oneChunk(_ bytes: Data) -> RequestBody.Source {
+    .stream(length: nil, isReplayable: true) {
+      var rest = bytes.isEmpty ? nil : bytes
+      return { rest.take() }
+    }
+  }
+
+  /// The pieces of standard input, which can be sent once.
+  private static var standardInput: RequestBody.Source {
+    .stream(length: nil, isReplayable: false) {
+      let reader = StandardInputReader()
+      return { try await reader.next() }
     }
   }
 
@@ -233,7 +249,7 @@ struct RequestSpecification: Sendable {
   }
 
   /// Parses curl's `HOST:PORT:ADDRESS[,ADDRESS]…`, with an IPv6 address in brackets or bare.
-  private static func resolution(_ text: String) throws -> ConnectionOptions.Resolution {
+  static func resolution(_ text: String) throws -> ConnectionOptions.Resolution {
     let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, !parts[0].isEmpty, let port = Int(digits: parts[1]), (1...65_535).contains(port),
       !parts[2].isEmpty
@@ -277,20 +293,4 @@ extension RequestSpecification {
       }
     return [RetryInterceptor(policy: .backoff(strategy), eligibility: retryAll ? .any : .standard)]
   }
-}
-
-/// A body of unknown length that consists of one chunk.
-private struct OneChunk: AsyncSequence, Sendable {
-  let bytes: Data
-
-  struct AsyncIterator: AsyncIteratorProtocol {
-    var bytes: Data?
-
-    mutating func next() async -> Data? {
-      defer { bytes = nil }
-      return bytes
-    }
-  }
-
-  func makeAsyncIterator() -> AsyncIterator { AsyncIterator(bytes: bytes.isEmpty ? nil : bytes) }
 }

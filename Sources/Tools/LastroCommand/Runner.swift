@@ -6,7 +6,7 @@ import Lastro
 import LastroEveryday
 import LastroSupport
 
-/// Performs a request as specified, and reports it: the common part of `fetch` and `batch`.
+/// The common part of `fetch` and `batch`: performs a specified request, and reports it.
 struct Runner: Sendable {
   let stack: any HTTPNetworkStack
   var interceptors: [any HTTPResourceInterceptor] = []
@@ -19,6 +19,8 @@ struct Runner: Sendable {
 
   /// The maximum number of bytes of a body to take in a second; `nil` for no limit.
   var bytesPerSecond: Int?
+  /// The clock of the waits for ``bytesPerSecond``.
+  var time = TimeSource.continuous
 
   /// Sends the request and writes the response's body to an output.
   ///
@@ -28,37 +30,36 @@ struct Runner: Sendable {
   func run(
     _ specification: RequestSpecification, into sink: ResponseOutput, heads: HeadPrinter? = nil,
     progress: ((Int64, Int64?) -> Void)? = nil
-  ) async throws(ResponseOutput.WriteFailure) -> (report: Report, hint: String?) {
+  ) async throws(ResponseOutput.WriteFailure) -> Report {
     var report = Report(url: Self.withoutUserInformation(specification.url))
     let resource: RawHTTPResource
-    var pageOptions = PageOptions()
+    let total: Duration?
     let sent = TransferProgressReporter()
     do {
       var request = try specification.request()
       // A reporter serves one call, and pages are several.
       if !paginates { request.options.progress = sent }
-      pageOptions.total = request.options.timeouts?.total
+      total = request.options.timeouts?.total
       resource = .raw(request, interceptors: interceptors + (try specification.interceptors()))
-    } catch let error as TransportError {
-      report.fail(error.stage, error.code, error.message)
-      return (report, error.hint)
     } catch {
-      report.fail(.request, .invalidOption, "\(error)")
-      return (report, nil)
+      report.error = Report.Failure(error)
+      return report
     }
-    var result =
-      try await paginates
-      ? fetchPages(resource, pageOptions, &report, sink, heads, progress)
-      : fetch(resource, &report, sink, heads, progress)
-    result.report.uploadedBytes = sent.current.bytesSent
-    return result
+    if paginates {
+      try await fetchPages(resource, total, &report, sink, heads, progress)
+    } else {
+      try await fetch(resource, &report, sink, heads, progress)
+    }
+    report.uploadedBytes = sent.current.bytesSent
+    report.bodyBytes = sink.count
+    report.bodySHA256 = report.status == nil ? nil : sink.hexDigest()
+    return report
   }
 
   private func fetch(
     _ resource: RawHTTPResource, _ report: inout Report, _ sink: ResponseOutput, _ heads: HeadPrinter?,
     _ progress: ((Int64, Int64?) -> Void)?
-  ) async throws(ResponseOutput.WriteFailure) -> (report: Report, hint: String?) {
-    var hint: String?
+  ) async throws(ResponseOutput.WriteFailure) {
     let answer: Fetched<ResponseBody, ResourceResponse>
     do {
       if collects {
@@ -68,21 +69,19 @@ struct Runner: Sendable {
         answer = try await stack.stream(resource)
       }
     } catch {
-      let hint = try fail(&report, error, sink, heads)
-      return (report, hint)
+      return try fail(&report, error, sink, heads)
     }
     do {
       try heads?.print(answer.response, in: sink)
-      sink.begin(answer.response.headerFields[.contentType])
+      sink.prepareForBody(ofType: answer.response.headerFields[.contentType])
       try await copy(answer, into: sink, progress)
     } catch let error as ResponseOutput.WriteFailure {
       answer.value.cancel()
       throw error
     } catch let error as TransportError {
-      report.fail(error.stage, error.code, error.message)
-      hint = error.hint
+      report.error = Report.Failure(error)
     } catch {
-      report.fail(.response, .engineFailure, "\(error)")
+      report.error = Report.Failure(.response, .engineFailure, "\(error)")
     }
     let facts = answer.value.finalFacts
     report.add(answer.response, facts: facts)
@@ -90,30 +89,26 @@ struct Runner: Sendable {
     if report.error != nil, !report.attempts.isEmpty {
       report.attempts[report.attempts.count - 1].outcome = .failed
     }
-    report.bodyBytes = sink.count
-    report.bodySHA256 = sink.hexDigest()
-    return (report, hint)
   }
 
   /// Prints the bodies of pages, and reports the last page.
   private func fetchPages(
-    _ resource: RawHTTPResource, _ options: PageOptions, _ report: inout Report, _ sink: ResponseOutput,
+    _ resource: RawHTTPResource, _ total: Duration?, _ report: inout Report, _ sink: ResponseOutput,
     _ heads: HeadPrinter?,
     _ progress: ((Int64, Int64?) -> Void)?
-  ) async throws(ResponseOutput.WriteFailure) -> (report: Report, hint: String?) {
-    var pages = stack.pages(resource, by: .link, options: options).makeAsyncIterator()
+  ) async throws(ResponseOutput.WriteFailure) {
+    var pages = stack.pages(resource, by: .link, total: total).makeAsyncIterator()
     var last: ResourceResponse?
     while true {
       let page: FetchedPage<Data>?
       do throws(HTTPFetchError<any Error>) {
         page = try await pages.next()
       } catch {
-        let hint = try fail(&report, error, sink, heads)
-        return (report, hint)
+        return try fail(&report, error, sink, heads)
       }
       guard let page else { break }
       try heads?.print(page.response, in: sink)
-      sink.begin(page.response.headerFields[.contentType])
+      sink.prepareForBody(ofType: page.response.headerFields[.contentType])
       try sink.write(page.value)
       progress?(sink.count, nil)
       last = page.response
@@ -122,26 +117,20 @@ struct Runner: Sendable {
       report.add(last, facts: nil)
       report.add(last.ledger)
     }
-    report.bodyBytes = sink.count
-    report.bodySHA256 = sink.hexDigest()
-    return (report, nil)
   }
 
-  /// - Returns: the hint of the error.
+  /// Reports the failure of a fetch, with the response if there is one.
   private func fail(
     _ report: inout Report, _ error: HTTPFetchError<any Error>, _ sink: ResponseOutput, _ heads: HeadPrinter?
-  ) throws(ResponseOutput.WriteFailure) -> String? {
+  ) throws(ResponseOutput.WriteFailure) {
     if let response = error.response { report.add(response, facts: nil) }
     report.add(error.ledger)
     report.fail(error)
     if let response = error.response {
       try heads?.print(response, in: sink)
-      sink.begin(response.headerFields[.contentType])
+      sink.prepareForBody(ofType: response.headerFields[.contentType])
     }
     if let body = error.body, !dropsErrorBodies { try sink.write(body) }
-    report.bodyBytes = sink.count
-    report.bodySHA256 = error.response == nil ? nil : sink.hexDigest()
-    return error.hint
   }
 
   /// Returns the URL with its user information masked. Such a URL is refused, and the error must not print the
@@ -159,7 +148,7 @@ struct Runner: Sendable {
     _ progress: ((Int64, Int64?) -> Void)?
   ) async throws {
     let length = answer.response.headerFields[.contentLength].flatMap { Int64(digits: $0) }
-    let start = ContinuousClock.now
+    let start = time.now()
     var taken: Int64 = 0
     for try await chunk in answer.value {
       try sink.write(chunk)
@@ -167,7 +156,8 @@ struct Runner: Sendable {
       guard let bytesPerSecond else { continue }
       taken += Int64(chunk.count)
       // While nothing is taken, back-pressure slows the server.
-      try await Task.sleep(until: start + .seconds(Double(taken) / Double(bytesPerSecond)), clock: .continuous)
+      let wait = start + .seconds(Double(taken) / Double(bytesPerSecond)) - time.now()
+      if wait > .zero { try await time.sleep(wait) }
     }
   }
 }

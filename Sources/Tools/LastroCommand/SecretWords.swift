@@ -42,7 +42,7 @@ enum SecretWords {
     let name = word.dropFirst(2).prefix { $0 != "=" }
     guard long.contains(String(name)) else { return nil }
     let end = 2 + name.utf8.count
-    // After an equals sign there is a value, even if it is empty.
+    // `--name=` has an empty value, whatever word follows.
     return end == word.utf8.count ? end : word.utf8.count == end + 1 ? nil : end + 1
   }
 

@@ -23,7 +23,9 @@ extension CurlNetworkStack {
     edit(&engine)
     return try CurlNetworkStack(engine, configuration: configuration)
   }
+}
 
+extension HTTPNetworkStack {
   /// Fetches with a request of the given parts.
   func send(
     _ method: HTTPRequest.Method = .get, _ url: String, headers: RawHeaders = [:], body: RequestBody = .empty,
@@ -81,7 +83,7 @@ func sha256(_ data: Data) -> String { (try? MessageDigest(of: data))?.hexadecima
 /// An engine that trusts a test authority, with servers whose certificates that authority issues.
 struct TrustingEngine {
   let authority: CertificateAuthority
-  let dialer: CurlDialer
+  let dialer: CurlTransport
   let transport: CurlTransport
 
   init(_ edit: (inout CurlConfiguration, CertificateAuthority) throws -> Void = { _, _ in }) throws {
@@ -91,7 +93,7 @@ struct TrustingEngine {
     configuration.connection.proxy = .none
     try edit(&configuration, authority)
     transport = try CurlTransport(configuration)
-    dialer = CurlDialer(transport: transport)
+    dialer = transport
   }
 
   /// Returns a server on 127.0.0.1. With `tls`, it speaks TLS with a certificate for `localhost`.

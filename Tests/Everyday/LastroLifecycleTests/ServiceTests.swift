@@ -20,7 +20,7 @@ struct ServiceTests {
       try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
     }
     let stack = try CurlNetworkStack()
-    let resource = RawHTTPResource(request: try ResourceRequest(url: "http://127.0.0.1:\(server.port)/"))
+    let resource = RawHTTPResource.raw(try ResourceRequest(url: "http://127.0.0.1:\(server.port)/"))
     try await testGracefulShutdown { signal in
       async let running: Void = stack.run()
       async let answer = stack.fetch(resource)
@@ -45,7 +45,7 @@ struct ServiceTests {
     let running = Task { try await stack.run() }
     running.cancel()
     await #expect(throws: CancellationError.self) { try await running.value }
-    let resource = RawHTTPResource(request: try ResourceRequest(url: "http://127.0.0.1:\(server.port)/"))
+    let resource = RawHTTPResource.raw(try ResourceRequest(url: "http://127.0.0.1:\(server.port)/"))
     #expect(try await stack.fetch(resource).value == Data("fine".utf8))
   }
 }

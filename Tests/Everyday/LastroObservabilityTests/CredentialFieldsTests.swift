@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Lastro
 import LastroObservability
 import LastroSupport
 import LastroTesting
 import TestSupport
 import Testing
+
+@testable import Lastro
 
 @Suite("Credentials in output", .timeLimit(.minutes(5)))
 struct CredentialFieldsTests {
@@ -15,7 +16,7 @@ struct CredentialFieldsTests {
     let (logger, entries) = RecordingLogHandler.make()
     let recorder = HARRecorder()
     var configuration = StackConfiguration()
-    configuration.observers = [recorder, LoggingObserver(logger: logger)]
+    configuration.observers = [recorder, .logging(to: logger)]
     configuration.interceptors = [
       LoggingInterceptor(logger: logger, verbosity: .bodies(limit: 1_000), rendersCurlCommands: true)
     ]

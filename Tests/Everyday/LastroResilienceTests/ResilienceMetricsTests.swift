@@ -22,13 +22,13 @@ struct ResilienceMetricsTests {
     let metrics = TestMetrics()
     let clock = ManualClock(autoAdvance: true)
     let breaker = CircuitBreaker(
-      policy: try CircuitBreakerPolicy(minimumCalls: 2), time: clock.timeSource, random: .seeded(1))
+      policy: CircuitBreakerPolicy(minimumCalls: 2), time: clock.timeSource, random: .seeded(1))
     let pacer = Pacer(
       PacingPolicy(pace: try .init(perSecond: 4, burst: 1)), time: clock.timeSource, random: .seeded(1))
-    let limiter = try ConcurrencyLimiter(.fixed(9), key: .init { _ in "tenant" }, time: clock.timeSource)
+    let limiter = try ConcurrencyLimiter(limit: 9, key: { _ in "tenant" }, time: clock.timeSource)
     var configuration = StackConfiguration()
     configuration.timeSource = clock.timeSource
-    configuration.observers = [MetricsObserver(factory: metrics)]
+    configuration.observers = [.metrics(factory: metrics)]
     configuration.resilience = Resilience(pacer: pacer, limiter: limiter, breaker: breaker)
     let stack = TransportNetworkStack(
       transport: ScriptedTransport(repeatingLast: .respond(status: 500)), configuration: configuration)
@@ -37,7 +37,7 @@ struct ResilienceMetricsTests {
     let request = try ResourceRequest(url: "https://api.example.org/")
     for _ in 0..<3 {
       await #expect(throws: (any Error).self) {
-        _ = try await stack.fetch(RawHTTPResource(request: request, options: options))
+        _ = try await stack.fetch(RawHTTPResource.raw(request, options: options))
       }
     }
     let waits = metrics.recorders(

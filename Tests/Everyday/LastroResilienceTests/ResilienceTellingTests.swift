@@ -14,7 +14,7 @@ struct ResilienceTellingTests {
   private static func resource(_ use: StackPartUse<Resilience>? = nil) throws -> RawHTTPResource {
     var options = RequestOptions()
     if let use { options.resilience = use }
-    return RawHTTPResource(request: try ResourceRequest(url: "https://api.example.org/"), options: options)
+    return RawHTTPResource.raw(try ResourceRequest(url: "https://api.example.org/"), options: options)
   }
 
   private static func stack(
@@ -52,8 +52,14 @@ struct ResilienceTellingTests {
 
   private static func breaker(_ clock: ManualClock, minimumCalls: Int = 2) throws -> CircuitBreaker {
     CircuitBreaker(
-      policy: try CircuitBreakerPolicy(minimumCalls: minimumCalls, probes: 1), time: clock.timeSource,
+      policy: CircuitBreakerPolicy(minimumCalls: minimumCalls, probes: 1), time: clock.timeSource,
       random: .seeded(1))
+  }
+
+  /// Opens the circuit of the server.
+  private static func open(_ breaker: CircuitBreaker) throws {
+    let key = ResilienceKey(try Origin("https://api.example.org"))
+    while breaker.state(of: key) == .closed { try breaker.permit(for: key).end(.failure) }
   }
 
   @Test("With the standard setting a stack uses all parts, and its ledger shows a circuit that opens and closes")
@@ -95,7 +101,7 @@ struct ResilienceTellingTests {
     #expect(ledger.description.contains("sent, waited 100 ms for its pace"), "\(ledger)")
     #expect(Self.notes(ledger).map(\.wait) == [.milliseconds(100)])
     #expect(try Self.written(ledger).first?["wait_s"] as? Double == 0.1)
-    breaker.force(.open, for: ResilienceKey(try Origin("https://api.example.org")))
+    try Self.open(breaker)
     let end: String
     (end, ledger) = try await Self.end(stack)
     #expect(end == "policy/circuit_open" && Self.notes(ledger).map(\.name) == ["paced"])
@@ -158,7 +164,7 @@ struct ResilienceTellingTests {
     let breaker = try Self.breaker(clock)
     let limiter = try ConcurrencyLimiter(.fixed(1), time: clock.timeSource)
     let own = try ConcurrencyLimiter(.fixed(7), time: clock.timeSource)
-    breaker.force(.open, for: ResilienceKey(try Origin("https://api.example.org")))
+    try Self.open(breaker)
     let stack = Self.stack(
       ScriptedTransport(repeatingLast: .respond(status: 200)), Resilience(limiter: limiter, breaker: breaker), clock)
     #expect(try await Self.end(stack).0 == "policy/circuit_open")
@@ -181,12 +187,12 @@ struct ResilienceTellingTests {
     let resilience = Resilience(
       pacer: Pacer(policy, time: clock.timeSource), limiter: try ConcurrencyLimiter(.fixed(4), time: clock.timeSource),
       breaker: breaker)
-    breaker.force(.open, for: ResilienceKey(try Origin("https://api.example.org")))
+    try Self.open(breaker)
     let stack = Self.stack(ScriptedTransport([]), resilience, clock)
     let page = await stack.explain(try Self.resource()).description
     for line in [
-      "  pace: 10.0 requests a second", "  concurrency: 0 of 4 under way, 0 wait", "  circuit: open, for 5 s",
-    ] { #expect(page.contains(line + "\n"), "\(line)\nin\n\(page)") }
+      "  pace: 10.0 requests a second\n", "  concurrency: 0 of 4 under way, 0 wait\n", "  circuit: open, for ",
+    ] { #expect(page.contains(line), "\(line)\nin\n\(page)") }
     let unheeding = await stack.explain(try Self.resource(StackPartUse<Resilience>.none)).description
     #expect(unheeding.contains("  resilience: none for this request\n") && !unheeding.contains("circuit"))
     let plain = await Self.stack(ScriptedTransport([]), nil, clock).explain(try Self.resource()).description
@@ -198,7 +204,7 @@ struct ResilienceTellingTests {
     let clock = ManualClock()
     let urls = ["https://api.example.org", "https://eu.example.org", "https://us.example.org"]
     let endpoints = try EndpointSet(
-      try urls.map { try Endpoint($0) }, outliers: try OutlierPolicy(consecutiveFailures: 1), time: clock.timeSource,
+      try urls.map { try Endpoint($0) }, outliers: OutlierPolicy(consecutiveFailures: 1), time: clock.timeSource,
       random: .seeded(1))
     func page(_ use: StackPartUse<Resilience>? = nil) async throws -> String {
       await Self.stack(ScriptedTransport([]), Resilience(endpoints: endpoints), clock).explain(try Self.resource(use))

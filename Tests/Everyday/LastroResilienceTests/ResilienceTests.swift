@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
-import LastroResilience
 import Testing
+
+@testable import LastroResilience
 
 @Suite("Parts of resilience")
 struct ResilienceTests {
   @Test("Without options, each part applies its standard policy")
   func defaults() throws {
-    #expect(try CircuitBreaker().policy == CircuitBreakerPolicy.standard)
+    #expect(CircuitBreaker().policy == CircuitBreakerPolicy.standard)
     #expect(try Hedger().policy == HedgingPolicy.standard)
     #expect(try Pacer().policy == PacingPolicy())
     let standard = Resilience.standard()
@@ -44,6 +45,20 @@ struct ResilienceTests {
     #expect(policy.budgetBurst == 3)
   }
 
+  @Test("A limiter has a fixed limit, or one that follows dropped attempts or the latency")
+  func limiter() throws {
+    #expect(try ConcurrencyLimiter().algorithm == .aimd(initial: 20, range: 1...200, backoff: 0.9))
+    #expect(try ConcurrencyLimiter(limit: 8).algorithm == .fixed(8))
+    #expect(
+      try ConcurrencyLimiter(initial: 4, range: 2...9, backoff: 0.5).algorithm
+        == .aimd(initial: 4, range: 2...9, backoff: 0.5))
+    #expect(
+      try ConcurrencyLimiter(initial: 4, range: 2...9, followsLatency: true).algorithm
+        == .gradient(initial: 4, range: 2...9))
+    #expect(try ConcurrencyLimiter(followsLatency: true).algorithm == .gradient(initial: 20, range: 20...200))
+    #expect(throws: ConfigurationError.self) { try ConcurrencyLimiter(initial: 4, followsLatency: true) }
+  }
+
   @Test("A pacer follows each of its options")
   func pacer() throws {
     let policy = try Pacer(
@@ -52,8 +67,7 @@ struct ResilienceTests {
     #expect(try policy.pace == Pacer.Pace(perSecond: 2, burst: 3))
     #expect(!policy.readsRateLimitFields)
     #expect(!policy.sharesRetryAfter)
-    #expect(policy.whenClosed == .wait)
     #expect(policy.maximumWait == .seconds(7))
-    #expect(try Pacer(maximumWait: .zero).policy.whenClosed == .refuse)
+    #expect(try Pacer(maximumWait: .seconds(-1)).policy.maximumWait == .zero)
   }
 }

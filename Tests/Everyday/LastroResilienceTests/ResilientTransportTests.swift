@@ -27,30 +27,35 @@ struct ResilientTransportTests {
     }
   }
 
-  @Test("A breaker opens on the transport's outcomes, refuses without sending, and reports that")
+  /// Returns the end of a request, followed by the texts of its notes.
+  private static func ends(_ transport: any Transport) async -> [String] {
+    do throws(TransportError) {
+      let response = try await transport.execute(request())
+      return ["\(response.head.status.code)"] + response.facts.notes.map(\.text)
+    } catch {
+      return ["\(error.stage.rawValue)/\(error.code)"] + (error.facts?.notes.map(\.text) ?? [])
+    }
+  }
+
+  @Test("A breaker opens on the transport's outcomes, refuses without sending, and notes its changes")
   func breaker() async throws {
     let clock = ManualClock()
     let scripted = ScriptedTransport { (_, index) throws(TransportError) in
       if index < 4 { throw TransportError(stage: .connect, code: .connectFailed, message: "down") }
       return TransferResponse(head: .init(status: 200), body: ResponseBody(Data()))
     }
-    let events = Lock<[ResilienceEvent.Kind]>([])
-    let policy = try CircuitBreakerPolicy(minimumCalls: 4, probes: 1)
+    let policy = CircuitBreakerPolicy(minimumCalls: 4, probes: 1)
     let breaker = CircuitBreaker(policy: policy, time: clock.timeSource, random: .seeded(1))
-    let resilience = Resilience(breaker: breaker) { event in events.withLock { $0.append(event.kind) } }
-    let transport = ResilientTransport(over: scripted, resilience, time: clock.timeSource)
-    for _ in 0..<4 { #expect(await Self.end(transport) == "connect/connect_failed") }
-    #expect(await Self.end(transport) == "policy/circuit_open")
+    let transport = ResilientTransport(over: scripted, Resilience(breaker: breaker), time: clock.timeSource)
+    for _ in 0..<3 { #expect(await Self.ends(transport) == ["connect/connect_failed"]) }
+    #expect(await Self.ends(transport) == ["connect/connect_failed", "circuit from closed to open"])
+    #expect(await Self.ends(transport) == ["policy/circuit_open"])
     #expect(scripted.requests.count == 4)
     #expect(transport.explain(Self.request()).first { $0.name == "circuit" }?.value.hasPrefix("open, for ") == true)
     clock.advance(by: .seconds(6))
-    #expect(await Self.end(transport) == "200")
+    #expect(
+      await Self.ends(transport) == ["200", "circuit from open to half-open", "circuit from half-open to closed"])
     #expect(breaker.state(of: try Self.key()) == .closed)
-    let kinds = events.withLock { $0 }
-    #expect(kinds.count == 4)
-    #expect(kinds.dropFirst(2).first == .circuit(from: .open(left: .zero), to: .halfOpen))
-    #expect(kinds.dropFirst().first == .refused(.circuitOpen))
-    #expect(kinds.last == .circuit(from: .halfOpen, to: .closed))
   }
 
   @Test("A Retry-After applies to other requests, and waits count towards the deadline")
@@ -97,7 +102,7 @@ struct ResilientTransportTests {
         head: .init(status: isDown ? 500 : 200, headerFields: index == 0 ? quota : [:]), body: ResponseBody(Data()))
     }
     let resilience = Resilience(
-      pacer: try Pacer(key: .origin, time: clock.timeSource, random: .seeded(1)),
+      pacer: try Pacer(key: { _ in "" }, time: clock.timeSource, random: .seeded(1)),
       breaker: try CircuitBreaker(time: clock.timeSource, random: .seeded(1)))
     let transport = ResilientTransport(over: scripted, resilience, time: clock.timeSource)
     #expect(await Self.end(transport) == "200")
@@ -125,7 +130,7 @@ struct ResilientTransportTests {
     }
     let clock = ManualClock()
     let limiter = try ConcurrencyLimiter(.fixed(1), queueCapacity: 1, time: clock.timeSource)
-    let pacer = try Pacer(key: .origin, time: clock.timeSource)
+    let pacer = try Pacer(key: { _ in "" }, time: clock.timeSource)
     let transport = ResilientTransport(
       over: scripted, Resilience(pacer: pacer, limiter: limiter), time: clock.timeSource)
     #expect(await Self.end(transport) == "200")
@@ -149,7 +154,7 @@ struct ResilientTransportTests {
       TransferResponse(head: .init(status: 500), body: ResponseBody(Data()))
     }
     let breaker = CircuitBreaker(
-      policy: try CircuitBreakerPolicy(minimumCalls: 5), time: clock.timeSource, random: .seeded(1))
+      policy: CircuitBreakerPolicy(minimumCalls: 5), time: clock.timeSource, random: .seeded(1))
     var configuration = StackConfiguration()
     configuration.timeSource = clock.timeSource
     configuration.interceptors = [.retry]

@@ -10,7 +10,7 @@ internal import Testing
 package struct TestAuthority {
   package let authority: CertificateAuthority
   /// The dialer of plain streams. The transports add TLS.
-  package let base: CurlDialer
+  package let base: CurlTransport
 
   package init() throws {
     authority = try CertificateAuthority()
@@ -20,11 +20,11 @@ package struct TestAuthority {
   // MARK: clients
 
   /// Returns a dialer that uses no proxy, and does not trust the authority.
-  package static func engine(_ edit: (inout CurlConfiguration) -> Void = { _ in }) throws -> CurlDialer {
+  package static func engine(_ edit: (inout CurlConfiguration) -> Void = { _ in }) throws -> CurlTransport {
     var configuration = CurlConfiguration()
     configuration.connection.proxy = .none
     edit(&configuration)
-    return try CurlDialer(configuration)
+    return try CurlTransport(configuration)
   }
 
   /// Returns options that trust the authority and use no proxy.
@@ -71,7 +71,7 @@ package struct TestAuthority {
     _ host: String, _ pins: String..., mode: PinningPolicy.Mode = .enforce, subdomains: Bool = false
   ) throws -> PinningPolicy {
     try PinningPolicy(
-      domainName: host, includeSubdomains: subdomains, pinnedHashes: Set(pins + [sparePin]), mode: mode)
+      host, includeSubdomains: subdomains, pins: Set(pins + [sparePin]), mode: mode)
   }
 
   package static func configuration(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLoopback
+import CLoopbackClient
 package import LastroTesting
 
 /// A small blocking client, which tests the loopback servers without the engine that those servers test.

@@ -21,7 +21,7 @@ package final class ScriptedJudge: ServerTrustJudge {
   /// Makes a judge that accepts the trusts that a closure accepts.
   package convenience init(accepts: @escaping @Sendable (ServerTrust) -> Bool) {
     self.init { trust, _ in
-      accepts(trust) ? .accepted(.validated) : .refused(TrustFailure(.refused("not this one"), trust: trust))
+      accepts(trust) ? .success(.validated) : .failure(TrustFailure(.refused("not this one"), trust: trust))
     }
   }
 

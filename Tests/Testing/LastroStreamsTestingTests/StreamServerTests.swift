@@ -67,15 +67,15 @@ struct StreamServer: Sendable, CustomTestStringConvertible {
       return Started(server.port) { server.stop() }
     },
     StreamServer(testDescription: "meek") {
-      let server = try LoopbackMeekServer()
-      return Started(server.server.port) { server.stop() }
+      let server = try LoopbackTunnelServer.meek()
+      return Started(server.port) { server.stop() }
     },
     StreamServer(testDescription: "obfs4") {
-      let server = try LoopbackObfs4Server()
+      let server = try LoopbackTunnelServer.obfs4()
       return Started(server.port) { server.stop() }
     },
     StreamServer(testDescription: "Shadowsocks") {
-      let server = try LoopbackShadowsocksServer()
+      let server = try LoopbackTunnelServer.shadowsocks()
       return Started(server.port) { server.stop() }
     },
   ]
@@ -83,6 +83,6 @@ struct StreamServer: Sendable, CustomTestStringConvertible {
   static let overTLS = [
     OverTLS(testDescription: "WebSocket") { _ = try LoopbackWebSocketServer(tls: LoopbackTLS($0)) },
     OverTLS(testDescription: "Gemini") { _ = try LoopbackGeminiServer(identity: $0) { _ in .silence } },
-    OverTLS(testDescription: "meek") { _ = try LoopbackMeekServer(tls: LoopbackTLS($0)) },
+    OverTLS(testDescription: "meek") { _ = try LoopbackTunnelServer.meek(tls: LoopbackTLS($0)) },
   ]
 }

@@ -4,6 +4,7 @@ import Foundation
 import LastroSupport
 import LastroTesting
 import PeerSupport
+import TestSupport
 import Testing
 
 /// The built `lastro` program, run in the way a user would run it.
@@ -80,33 +81,43 @@ enum Lastro {
     let files = ["in", "out", "err"].map { folder.appending(path: $0) }
     try input.write(to: files[0])
     for file in files[1...] { try Data().write(to: file) }
+    let pipe = Pipe()
+    let file = try FileHandle(forReadingFrom: files[0])
+    let id = try spawn(
+      words, environment, input: endsInput ? file : pipe.fileHandleForReading,
+      output: try FileHandle(forWritingTo: files[1]), errors: try FileHandle(forWritingTo: files[2]))
+    if !endsInput { try pipe.fileHandleForWriting.write(contentsOf: input) }
+    let status = try exitStatus(of: id)
+    try pipe.fileHandleForWriting.close()
+    return Result(
+      status: status, output: try Data(contentsOf: files[1]),
+      errors: String(decoding: try Data(contentsOf: files[2]), as: UTF8.self))
+  }
+
+  /// Waits for a process to end.
+  ///
+  /// - Returns: its exit status, or the number of the signal that ended it.
+  static func exitStatus(of id: pid_t) throws -> Int32 {
+    var status: Int32 = 0
+    while waitpid(id, &status, 0) == -1 {
+      guard errno == EINTR else { throw POSIXError(.init(rawValue: errno) ?? .ECHILD) }
+    }
+    return status & 0x7f == 0 ? status >> 8 & 0xff : status & 0x7f
+  }
+
+  /// Starts the program without Foundation's `Process`, which reads /proc/self/fd and may crash if there are thousands
+  /// of descriptors.
+  ///
+  /// - Parameter environment: the variables that differ from this process's. Proxies are left out.
+  static func spawn(
+    _ arguments: [String], _ environment: [String: String], input: FileHandle, output: FileHandle,
+    errors: FileHandle
+  ) throws -> pid_t {
     var all = ProcessInfo.processInfo.environment.filter { !$0.key.lowercased().hasSuffix("_proxy") }
     // A program that exits while one of its threads is ending has no leak, but a leak report would change its exit
     // status. Leaks of the engine are detected in this process.
     all["ASAN_OPTIONS"] = "detect_leaks=0"
     all.merge(environment) { $1 }
-    let pipe = Pipe()
-    let file = try FileHandle(forReadingFrom: files[0])
-    let id = try spawn(
-      words, all, input: endsInput ? file : pipe.fileHandleForReading,
-      output: try FileHandle(forWritingTo: files[1]), errors: try FileHandle(forWritingTo: files[2]))
-    if !endsInput { try pipe.fileHandleForWriting.write(contentsOf: input) }
-    var status: Int32 = 0
-    while waitpid(id, &status, 0) == -1 {
-      guard errno == EINTR else { throw POSIXError(.init(rawValue: errno) ?? .ECHILD) }
-    }
-    try pipe.fileHandleForWriting.close()
-    return Result(
-      status: status & 0x7f == 0 ? status >> 8 & 0xff : status & 0x7f, output: try Data(contentsOf: files[1]),
-      errors: String(decoding: try Data(contentsOf: files[2]), as: UTF8.self))
-  }
-
-  /// Starts the program without Foundation's `Process`, which reads /proc/self/fd and may crash if there are thousands
-  /// of descriptors.
-  private static func spawn(
-    _ arguments: [String], _ environment: [String: String], input: FileHandle, output: FileHandle,
-    errors: FileHandle
-  ) throws -> pid_t {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
@@ -115,7 +126,7 @@ enum Lastro {
     }
     PeerProcess.closeInherited(&actions)
     var words = arguments.map { strdup($0) } + [nil]
-    var variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
+    var variables = all.map { strdup("\($0.key)=\($0.value)") } + [nil]
     defer { (words + variables).forEach { free($0) } }
     var id: pid_t = 0
     let result = posix_spawn(&id, arguments[0], &actions, nil, &words, &variables)

@@ -10,11 +10,7 @@ extension HTTPBody {
   var requestBody: RequestBody {
     let length: Int64? = if case .known(let count) = length { Int64(count) } else { nil }
     let isReplayable = if case .multiple = iterationBehavior { true } else { false }
-    return RequestBody(
-      source: .stream(length: length, isReplayable: isReplayable) {
-        var iterator = self.makeAsyncIterator()
-        return { try await iterator.next(isolation: #isolation).map { Data($0) } }
-      })
+    return .stream(map { Data($0) }, length: length, isReplayable: isReplayable)
   }
 
   /// Creates the body of a response, which can be read once; `nil` if no body may follow the head.

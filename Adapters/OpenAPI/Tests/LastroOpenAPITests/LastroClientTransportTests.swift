@@ -28,7 +28,7 @@ struct LastroClientTransportTests {
     method: HTTPRequest.Method = .get, body: HTTPBody? = nil
   ) async throws -> (HTTPResponse, HTTPBody?) {
     let stack = TransportNetworkStack(
-      transport: transport, configuration: StackConfiguration(interceptors: [RetryInterceptor(policy: .maxRetries(1))]))
+      transport: transport, configuration: StackConfiguration(interceptors: [.retry(.maxRetries(1))]))
     let request = HTTPRequest(method: method, scheme: nil, authority: nil, path: path, headerFields: [.accept: "a/b"])
     return try await LastroClientTransport(stack).send(
       request, body: body, baseURL: try #require(URL(string: base)), operationID: "listPets")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of libcurl (variadic calls, macros) and OpenSSL that Swift cannot import, and socket options of the kernel.
-// The functions have a fixed number of arguments and report facts; every decision is made in Swift.
+// libcurl and OpenSSL, functions for their parts that Swift cannot import (variadic calls, macros), and socket options
+// of the kernel. The functions have a fixed number of arguments and report facts; every decision is made in Swift.
 #pragma once
 
 #if !__has_include(<curl/curl.h>)
@@ -11,13 +11,13 @@
 #endif
 
 #include <curl/curl.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "clastro_constants.h"
 #include "clastro_curl.h"
-#include "clastro_nested_tls.h"
 #include "clastro_self_check.h"
 #include "clastro_socket.h"
 #include "clastro_stream.h"

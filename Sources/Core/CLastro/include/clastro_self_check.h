@@ -26,17 +26,12 @@ curl_socket_t clastro_check_server_open(clastro_check_server *server, struct cur
 void clastro_check_server_step(clastro_check_server *server);
 
 typedef struct {
-  // The number of completed handshakes, and how many of them resumed a session.
-  int handshakes, resumptions;
+  // The number of connections that resumed a session.
+  int resumptions;
   // The number of request bytes, after decryption.
   size_t request_bytes;
 } clastro_check_counts;
 clastro_check_counts clastro_check_server_counts(const clastro_check_server *server);
-
-// Sets up a handle for one exchange with the server. `open` opens its socket.
-void clastro_check_install(
-  CURL *easy, void *owner, clastro_open_callback open, clastro_prereq_callback _Nullable prereq,
-  clastro_data_callback discard);
 
 // Replaces our verification by one that accepts every certificate, as another library might do. For tests of the
 // self-check.

@@ -2,36 +2,22 @@
 #pragma once
 
 #include <curl/curl.h>
+#include <openssl/ssl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #pragma clang assume_nonnull begin
 
-// A set of trusted roots (X509_STORE), shared by all connections that use it. It is filled first. Afterwards any thread
-// may read it and none changes it, except as described for `shows_roots_to_curl`.
-typedef struct x509_store_st clastro_roots;
-clastro_roots *_Nullable clastro_roots_new(void);
-// Adds every certificate of a PEM text. Returns their number, or -1 if a block is broken or encrypted.
-int clastro_roots_add(clastro_roots *roots, const char *pem, size_t length);
-void clastro_roots_free(clastro_roots *roots);
+// Adds every certificate of a PEM text to a set of trusted roots. Returns their number, or -1 if a block is broken or
+// encrypted.
+int clastro_roots_add(X509_STORE *roots, const uint8_t *pem, size_t length);
 
-// A TLS session (SSL).
-typedef struct ssl_st clastro_tls;
 // Returns the TLS session of a transfer, or NULL if there is none. With TLS to a proxy and TLS to the target, it is the
 // session to the target. Call it in callbacks of the transfer, or after curl_easy_recv or curl_easy_send was called for
 // it.
-clastro_tls *_Nullable clastro_tls_of(CURL *easy);
-
-// A certificate in DER, and the SHA-256 digest of its SubjectPublicKeyInfo.
-typedef struct {
-  const uint8_t *der;
-  size_t length;
-  uint8_t pin[32];
-} clastro_peer_certificate;
-
-// The record of one TLS connection. It is reference-counted and may outlive the SSL object.
-typedef struct clastro_connection clastro_connection;
+SSL *_Nullable clastro_tls_of(CURL *easy);
 
 // A turn of the loop: its number, and the bytes that a connection may read in it. Each read call counts as
 // CLASTRO_READ_BYTES additional bytes, for the cost of small records.
@@ -45,16 +31,15 @@ typedef struct {
 
 // The rules for a new connection.
 typedef struct {
-  // The trusted roots. They are used only while the connection is made.
-  clastro_roots *roots;
+  // The trusted roots, which other connections share. They are used only while the connection is made.
+  X509_STORE *roots;
   // Whether libcurl also gets the roots, for its check of stapled responses. libcurl sets flags in the store and keeps
   // it for later connections of its multi handle, even if the store has other users.
   bool shows_roots_to_curl;
   // The name or address that the certificate must match. It is checked together with the chain.
   const char *host;
   bool host_is_address;
-  // Whether the checks of chain and host are skipped. `accept` then gets the certificates that were sent, and must not
-  // be NULL.
+  // Whether the checks of chain and host are skipped. `accept` must not be NULL then.
   bool judges_presented;
   // Whether X509_V_FLAG_X509_STRICT is set.
   bool is_strict;
@@ -66,15 +51,15 @@ typedef struct {
   const clastro_turn *_Nullable turn;
   // The first argument of the functions below. `release` is called with it when the connection is freed.
   void *owner;
-  // Receives the verified chain (leaf to root), followed by the other certificates that were sent. Returns false to
-  // reject them. NULL accepts every chain that OpenSSL accepts.
-  bool (*_Nullable accept)(
-    void *owner, const clastro_peer_certificate *certificates, size_t chain_count, size_t count);
-  // Receives OpenSSL's verify result (X509_V_ERR_…) for a chain that it rejects, the certificate at fault (NULL if it
-  // cannot be read), and that certificate's depth in the chain: 0 for the peer's own.
-  void (*reject)(void *owner, int result, const clastro_peer_certificate *_Nullable certificate, int depth);
-  // Receives fatal alerts of the peer (RFC 8446 §6.2), and whether the peer had asked for a client certificate and got
-  // none. In TLS 1.3 a client certificate is rejected after the handshake, and libcurl then reports a failed read.
+  // Receives the verification, which has the verified chain (leaf to root) unless the checks are skipped, and the
+  // certificates that were sent. Returns false to reject them. NULL accepts every chain that OpenSSL accepts.
+  bool (*_Nullable accept)(void *owner, X509_STORE_CTX *verification);
+  // Receives OpenSSL's verify result (X509_V_ERR_…) for a chain that it rejects, the certificate at fault (NULL if
+  // there is none), and that certificate's depth in the chain: 0 for the peer's own.
+  void (*reject)(void *owner, int result, X509 *_Nullable certificate, int depth);
+  // Receives close_notify (RFC 8446 §6.1) and fatal alerts of the peer (§6.2), and whether the peer had asked for a
+  // client certificate and got none. In TLS 1.3 a client certificate is rejected after the handshake, and libcurl then
+  // reports a failed read.
   void (*hear_alert)(void *owner, int alert, bool asked_in_vain);
   // Receives lines of the key log (SSLKEYLOGFILE format), without a newline. NULL if there is no log.
   void (*_Nullable log_key)(void *owner, const char *line);
@@ -83,8 +68,7 @@ typedef struct {
 
 // Installs CURLOPT_SSL_CTX_FUNCTION. `prepare` is called once for each new TLS connection of the transfer, including a
 // connection to an https proxy. It must call clastro_context_apply.
-typedef CURLcode (*clastro_context_callback)(CURL *_Nullable easy, void *_Nullable context, void *_Nullable transfer);
-CURLcode clastro_install_context_hook(CURL *easy, clastro_context_callback prepare, void *transfer);
+CURLcode clastro_install_context_hook(CURL *easy, curl_ssl_ctx_callback prepare, void *transfer);
 
 // Marks the TLS connections to the transfer's https proxy with a libcurl option that is visible in OpenSSL's context.
 // The mark is needed because libcurl does not say for which connection it calls the hook.
@@ -98,26 +82,30 @@ bool clastro_proxy_mark_is_telling(void);
 // alerts, and replaces libcurl's own key log (the environment variable SSLKEYLOGFILE).
 bool clastro_context_apply(void *context, const clastro_connection_rules *rules);
 
-// Returns the connection of `easy`, retained; NULL for plain text. Call it only in a callback of the transfer, because
-// CURLINFO_TLS_SSL_PTR is NULL afterwards.
-clastro_connection *_Nullable clastro_connection_retain(CURL *easy);
-void clastro_connection_release(clastro_connection *connection);
-// Returns whether the handshake of the connection of `easy` is complete. Call it only in a callback of the transfer.
-// libcurl 7.88 may open another HTTP/2 stream on a connection behind a proxy whose handshake is not complete.
-bool clastro_connection_is_ready(CURL *easy);
-// Returns `rules.owner`. It is valid as long as the connection.
-void *clastro_connection_owner(const clastro_connection *connection);
-// Returns whether the peer ended the connection with close_notify (RFC 8446 §6.1); false after a bare TCP FIN.
-bool clastro_connection_closed_cleanly(const clastro_connection *connection);
-const char *clastro_alert_text(int alert);
-// Returns a description of a verify result (X509_V_ERR_…).
-const char *clastro_verify_text(long result);
+// Returns the `owner` of the rules of the TLS connection of `easy`; NULL for plain text. It is valid as long as the
+// connection. Call it only in a callback of the transfer, because CURLINFO_TLS_SSL_PTR is NULL afterwards.
+void *_Nullable clastro_owner_of(CURL *easy);
 
 // Returns whether OpenSSL knows a cipher, by its name in RFC 8446 §B.4 for TLS 1.3, or by its OpenSSL name for older
 // versions.
 bool clastro_knows_cipher(const char *name, bool is_tls13);
 
-// Returns OpenSSL's run-time version text.
-const char *clastro_openssl_version(void);
+// Prepares a context for a stream of bytes: a repeated write may use another buffer, and the protocols of `alpn` are
+// offered (wire form of RFC 7301 §3.1; none if it is empty). Returns false if the protocols cannot be set.
+bool clastro_context_carry_stream(void *context, const uint8_t *_Nullable alpn, size_t length);
+
+// Ends our direction of TLS. Writes the bytes that must be sent on the socket (close_notify, RFC 8446 §6.1) to `bytes`
+// and returns their number, or -1. No write may be incomplete when it is called. `proxy_context` is the context of the
+// connection to an https proxy if TLS goes through one, else NULL.
+ssize_t clastro_make_close_notify(CURL *easy, void *_Nullable proxy_context, uint8_t *bytes, size_t capacity);
+
+// Sets the client's certificate chain, leaf first, and its private key, both as PEM. Returns false if they do not match
+// or cannot be read.
+bool clastro_context_set_identity(
+  SSL_CTX *context, const uint8_t *chain, size_t chain_length, const uint8_t *key, size_t key_length,
+  const char *_Nullable password);
+
+// Makes a session that reads from and writes to memory. Returns NULL if memory cannot be allocated.
+SSL *_Nullable clastro_tls_in_memory(SSL_CTX *context);
 
 #pragma clang assume_nonnull end

@@ -19,6 +19,11 @@ bool clastro_digest_update(clastro_digest *digest, const void *_Nullable data, s
 size_t clastro_digest_value(const clastro_digest *digest, unsigned char *out, size_t capacity);
 void clastro_digest_free(clastro_digest *digest);
 
+// Computes the digest of a message in memory; `size` is the length of the algorithm's digests. Returns false if no
+// provider has the algorithm or there is no memory.
+bool clastro_digest_of(
+  const char *algorithm, const void *message, size_t length, unsigned char *out, size_t size);
+
 // Computes an HMAC (RFC 2104). Returns its length, or 0 on failure.
 size_t clastro_hmac(
   const char *algorithm, const void *_Nullable key, size_t key_length, const void *_Nullable data, size_t length,

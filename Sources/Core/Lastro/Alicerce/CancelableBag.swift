@@ -6,21 +6,21 @@ internal import LastroSupport
 ///
 /// Adding and cancelling may race on different threads. Each member is cancelled exactly once: together with the others
 /// or, if the bag is already cancelled, when it is added. The bag retains its members until it is cancelled.
-public final class CancelableBag: Cancelable {
+package final class CancelableBag: Cancelable {
   /// The members; `nil` once cancelled, so that a single access under the lock decides about an addition.
   private let members: Lock<[any Cancelable]?>
 
   /// Makes an empty bag.
-  public init() { members = Lock([]) }
+  package init() { members = Lock([]) }
 
   /// Makes a bag with some members.
-  public init(_ cancelables: some Sequence<any Cancelable>) { members = Lock(Array(cancelables)) }
+  package init(_ cancelables: some Sequence<any Cancelable>) { members = Lock(Array(cancelables)) }
 
   /// Whether ``cancel()`` was called.
-  public var isCancelled: Bool { members.withLock { $0 == nil } }
+  package var isCancelled: Bool { members.withLock { $0 == nil } }
 
   /// Cancels all members once, in the order in which they were added, on the calling thread, and releases them.
-  public func cancel() {
+  package func cancel() {
     // Cancel outside the lock: a member may be a bag, or may call this one.
     let cancelled = members.withLock { members -> [any Cancelable]? in
       defer { members = nil }
@@ -30,7 +30,7 @@ public final class CancelableBag: Cancelable {
   }
 
   /// Adds a member, or cancels it at once if the bag is cancelled.
-  public func add(cancelable: any Cancelable) {
+  package func add(cancelable: any Cancelable) {
     let wasAdded = members.withLock { members in
       members?.append(cancelable)
       return members != nil
@@ -39,7 +39,7 @@ public final class CancelableBag: Cancelable {
   }
 
   /// Adds a member; `nil` adds nothing.
-  public static func += (bag: CancelableBag, cancelable: (any Cancelable)?) {
+  package static func += (bag: CancelableBag, cancelable: (any Cancelable)?) {
     if let cancelable { bag.add(cancelable: cancelable) }
   }
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A cancelable that refers weakly to another, so that it does not keep the target alive.
-public final class WeakCancelable: Cancelable {
+package final class WeakCancelable: Cancelable {
   private weak let target: (any Cancelable)?
 
   /// Makes a cancelable with a weak reference to `target`.
-  public init(_ target: any Cancelable) { self.target = target }
+  package init(_ target: any Cancelable) { self.target = target }
 
   /// Whether the target is cancelled; true if the target was released.
-  public var isCancelled: Bool { target?.isCancelled ?? true }
+  package var isCancelled: Bool { target?.isCancelled ?? true }
 
   /// Cancels the target, if it still exists and is not cancelled yet.
-  public func cancel() {
+  package func cancel() {
     guard let target, !target.isCancelled else { return }
     target.cancel()
   }

@@ -2,20 +2,13 @@
 
 internal import HTTPTypes
 
-/// An authenticator that adds an API key to every request to the given origins, in a header field or in the query.
-///
-/// ```swift
-/// let key = try APIKeyAuthenticator(key, in: .header("X-API-Key"), origins: [origin])
-/// ```
-///
-/// An existing field or query item of that name is replaced, and the name is added to
-/// ``RequestOptions/sensitiveHeaders`` or ``RequestOptions/sensitiveQueryItems``. Requests to other origins are not
-/// changed. A 401 is not retried.
-public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor, ScopedAuthenticator,
+/// The interceptor that `.apiKey(_:header:prefix:origins:)`, `.apiKey(_:queryItem:origins:)` and `.bearer(_:for:)`
+/// make, where it is documented.
+package struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor, ScopedAuthenticator,
   PromptInterceptor
 {
   /// The place of the key in a request.
-  public enum Placement: Sendable, Hashable {
+  package enum Placement: Sendable, Hashable {
     /// The key is in a header field, after a prefix that is sent as written, including its space:
     /// `.header("Authorization", prefix: "Token ")`.
     case header(_ name: String, prefix: String = "")
@@ -34,17 +27,8 @@ public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor
 
   /// Creates an authenticator.
   ///
-  /// - Parameters:
-  ///   - key: the key, on one line; not empty.
-  ///   - placement: the place of the key in a request.
-  ///   - origins: the origins that receive the key; at least one.
-  ///   - allowsInsecureOrigins: whether an origin may use `http` to another machine, where anyone on the network path
-  ///     can read the key. Default `false`: `http` is accepted only for this machine (`localhost`, 127.0.0.0/8,
-  ///     `[::1]`).
-  /// - Throws: ``ConfigurationError`` if there is no origin or an insecure one; if the key is empty, or has control
-  ///   characters or surrounding blanks; if the name of the header field is not a token, or the engine sets that field;
-  ///   if its prefix begins with a blank or has control characters; or if the name of the query item is empty.
-  public init(
+  /// - Throws: ``ConfigurationError`` for an invalid argument.
+  package init(
     _ key: Secret, in placement: Placement, origins: [Origin], allowsInsecureOrigins: Bool = false
   ) throws(ConfigurationError) {
     scope = try CredentialScope(origins, allowsInsecureOrigins: allowsInsecureOrigins)
@@ -93,7 +77,7 @@ public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor
   /// Sets the header field or the query item if the request goes to one of its origins.
   ///
   /// - Throws: an error with stage `request` and code `invalid_header` if the key is not valid in the field.
-  public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest { try keyed(request) }
+  package func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest { try keyed(request) }
 
   func keyed(_ request: ResourceRequest) throws -> ResourceRequest {
     guard scope.covers(request) else { return request }

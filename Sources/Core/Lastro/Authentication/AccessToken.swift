@@ -11,7 +11,9 @@ public struct AccessToken: Sendable, Hashable {
   public let refreshToken: Secret?
   /// The scope of the token: names, separated by spaces (RFC 6749 §3.3).
   public let scope: String?
+}
 
+extension AccessToken {
   /// Creates a token.
   ///
   /// - Parameters:
@@ -45,14 +47,7 @@ public struct AccessToken: Sendable, Hashable {
         "the token type \(type.prefix(40).escapedForDisplay) is not supported",
         hint: "use Bearer, or conform to RequestAuthenticator for other schemes")
     }
-    self.init(unchecked: value, expiresIn: expiresIn, refreshToken: refreshToken, scope: scope)
-  }
-
-  init(unchecked value: Secret, expiresIn: Duration?, refreshToken: Secret?, scope: String?) {
-    self.value = value
-    self.expiresIn = expiresIn
-    self.refreshToken = refreshToken
-    self.scope = scope
+    self.init(value: value, expiresIn: expiresIn, refreshToken: refreshToken, scope: scope)
   }
 
   static func isBearer(_ type: String) -> Bool { type.isSameFieldName(as: "Bearer") }

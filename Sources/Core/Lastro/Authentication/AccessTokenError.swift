@@ -6,15 +6,15 @@ package enum AccessTokenError: Error, Sendable, Hashable, CustomStringConvertibl
   case refreshTimedOut(Duration)
   /// The maximum number of refreshes within the window was reached: servers refuse even new tokens, or they expire as
   /// soon as they are issued.
-  case excessiveRefresh(BearerAuthenticator.RefreshWindow)
+  case excessiveRefresh(Int)
 
   /// A line with the reason and a suggestion.
   package var description: String {
     switch self {
     case .refreshTimedOut(let timeout):
       "the token source gave no token within \(timeout.brief) (look at the source, or raise refreshTimeout)"
-    case .excessiveRefresh(let window):
-      "\(window.count) refresh\(window.count == 1 ? "" : "es") within \(window.duration.brief) gave no token that is "
+    case .excessiveRefresh(let count):
+      "\(count) refresh\(count == 1 ? "" : "es") within \(TokenMachine.window.brief) gave no token that is "
         + "accepted and lasts (check clock, lifetime, audience, scope)"
     }
   }

@@ -2,8 +2,7 @@
 
 /// A source of access tokens.
 ///
-/// ``OAuth2ClientCredentials`` and ``OAuth2RefreshToken`` are ready to use. A ``BearerAuthenticator`` can also be made
-/// with a closure.
+/// An ``OAuth2Client`` makes sources that are ready to use. A ``BearerAuthenticator`` can also be made with a closure.
 public protocol AccessTokenSource: Sendable {
   /// Returns a new token. ``BearerAuthenticator`` calls this in a separate task, and makes one call at a time. It
   /// cancels the task and drops the result when its timeout passes or the application replaces the token. The next call

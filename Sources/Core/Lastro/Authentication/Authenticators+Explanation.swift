@@ -3,11 +3,16 @@
 import HTTPTypes
 
 extension BasicAuthenticator: ExplainableInterceptor {
+  package var name: String { ".basic" }
+
   /// The name of the scheme. The user name is not shown.
   package var explanation: String { "sends Basic credentials" }
 }
 
 extension APIKeyAuthenticator: ExplainableInterceptor {
+  /// The function of a fixed bearer token, or that of an API key.
+  package var name: String { placement == .header("Authorization", prefix: "Bearer ") ? ".bearer" : ".apiKey" }
+
   /// A text that names the place of the key.
   package var explanation: String {
     switch placement {
@@ -34,6 +39,8 @@ extension BearerAuthenticator: ExplainableInterceptor {
 }
 
 extension DigestAuthenticator: ExplainableInterceptor {
+  package var name: String { ".digest" }
+
   /// A text about the handling of a 401.
   package var explanation: String { "answers Digest challenges; repeats the request once after a 401" }
 

@@ -2,17 +2,8 @@
 
 internal import FoundationEssentials
 
-/// An authenticator that sends a user name and a password with every request to the given origins (RFC 7617), without
-/// waiting for a challenge.
-///
-/// ```swift
-/// let basic = try BasicAuthenticator(user: "ci", password: password, origins: [origin])
-/// configuration.interceptors.append(basic)
-/// ```
-///
-/// It replaces the `Authorization` field of a request. Requests to other origins are not changed. A 401 is not retried,
-/// because the same credentials would be refused again.
-public struct BasicAuthenticator: RequestAuthenticator, HTTPResourceInterceptor, ScopedAuthenticator,
+/// The interceptor that `.basic(user:password:origins:allowsInsecureOrigins:)` makes, where it is documented.
+package struct BasicAuthenticator: RequestAuthenticator, HTTPResourceInterceptor, ScopedAuthenticator,
   PromptInterceptor
 {
   /// The user name.
@@ -26,16 +17,8 @@ public struct BasicAuthenticator: RequestAuthenticator, HTTPResourceInterceptor,
 
   /// Creates an authenticator.
   ///
-  /// - Parameters:
-  ///   - user: the user name, sent in UTF-8 without normalization; may be empty.
-  ///   - password: the password, sent in UTF-8 without normalization; may be empty.
-  ///   - origins: the origins that receive the credentials; at least one.
-  ///   - allowsInsecureOrigins: whether an origin may use `http` to another machine, where anyone on the network path
-  ///     can read the password. Default `false`: `http` is accepted only for this machine (`localhost`, 127.0.0.0/8,
-  ///     `[::1]`).
-  /// - Throws: ``ConfigurationError`` if there is no origin or an insecure one, if the user name has a colon (RFC 7617
-  ///   §2: it would end the name), or if either text has control characters.
-  public init(
+  /// - Throws: ``ConfigurationError`` for an invalid argument.
+  package init(
     user: String, password: Secret, origins: [Origin], allowsInsecureOrigins: Bool = false
   ) throws(ConfigurationError) {
     scope = try CredentialScope(origins, allowsInsecureOrigins: allowsInsecureOrigins)
@@ -48,7 +31,7 @@ public struct BasicAuthenticator: RequestAuthenticator, HTTPResourceInterceptor,
   ///
   /// - Throws: an error with stage `request` and code `invalid_header` if the user name or the password is not valid in
   ///   a header field.
-  public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
+  package func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
     guard scope.covers(request) else { return request }
     var request = request
     try request.setHeader("Authorization", authorization)

@@ -138,14 +138,14 @@ extension BearerAuthenticator {
       if isRefused { state.flight?.isRefused = true }
       return nil
     case .begin(let token):
-      begin(&state, isRefused: isRefused, at: now)
+      startRefresh(&state, isRefused: isRefused, at: now)
       return token.map { .token($0) }
     }
   }
 
   /// Starts a refresh. It calls the source, or waits while the source has not returned from an earlier call: a server
   /// treats a refresh token that is sent twice as stolen.
-  private func begin(_ state: inout State, isRefused: Bool, at now: Duration) {
+  private func startRefresh(_ state: inout State, isRefused: Bool, at now: Duration) {
     let id = state.makeID()
     let marks = Self.refreshing.union([self.id])
     let stack = CallingStack.current
@@ -164,22 +164,18 @@ extension BearerAuthenticator {
     let old = state.machine.current(at: now)
     let source = source
     return Task { [weak self] in
-      let result: Result<AccessToken, any Error>
-      do {
-        let token = try await CallingStack.$current.withValue(stack) {
+      let result: Result<AccessToken, any Error> = await Result { () async throws in
+        try await CallingStack.$current.withValue(stack) {
           try await Self.$refreshing.withValue(marks) { try await source.token(replacing: old) }
         }
-        result = .success(token)
-      } catch {
-        result = .failure(error)
       }
-      self?.finish(id, result, hasReturned: true)
+      self?.endRefresh(id, result, hasReturned: true)
     }
   }
 
   private func timeout(_ id: UInt64) -> Task<Void, Never> {
     let error = AccessTokenError.refreshTimedOut(refreshTimeout)
-    return after(refreshTimeout) { $0.finish(id, .failure(error), hasReturned: false) }
+    return after(refreshTimeout) { $0.endRefresh(id, .failure(error), hasReturned: false) }
   }
 
   private func after(
@@ -214,7 +210,7 @@ extension BearerAuthenticator {
   }
 
   /// Ends the refresh, with the source's result or with the timeout, whichever comes first.
-  private func finish(_ id: UInt64, _ result: Result<AccessToken, any Error>, hasReturned: Bool) {
+  private func endRefresh(_ id: UInt64, _ result: Result<AccessToken, any Error>, hasReturned: Bool) {
     let now = timeSource.now()
     let (flight, waiters) = state.withLock { state -> (Flight?, [CheckedContinuation<Settled, any Error>]) in
       if hasReturned, state.asking == id {
@@ -222,7 +218,7 @@ extension BearerAuthenticator {
         if state.flight?.id != id { askNext(&state, at: now) }
       }
       guard let flight = state.takeFlight(id) else { return (nil, []) }
-      state.machine.finish(result, start: flight.start, now: now)
+      state.machine.storeResult(result, start: flight.start, now: now)
       return (flight, state.takeWaiters())
     }
     flight?.cancel()

@@ -30,7 +30,7 @@ import Synchronization
 /// Releasing the authenticator cancels a refresh in progress.
 ///
 /// ```swift
-/// let tokens = try OAuth2ClientCredentials(client: client, scope: "read", stack: stack)
+/// let tokens = try client.clientCredentials(scope: "read", stack: stack)
 /// let authenticator = try BearerAuthenticator(source: tokens, origins: [Origin("https://api.github.com")])
 /// configuration.interceptors = [authenticator, .retry]
 /// ```
@@ -68,23 +68,32 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
   ///     interceptors and uses a clock of its own, or else the continuous clock.
   /// - Throws: ``ConfigurationError`` if there is no origin or an insecure one, the leeway is negative, or the timeout
   ///   or the maximum is not positive.
-  public convenience init(
+  public init(
     source: some AccessTokenSource, origins: [Origin], token: AccessToken? = nil, leeway: Duration = .seconds(30),
     maximumRefreshes: Int? = 5, refreshTimeout: Duration = .seconds(30), allowsInsecureOrigins: Bool = false,
     timeSource: TimeSource? = nil
   ) throws(ConfigurationError) {
-    var window: RefreshWindow?
-    if let maximumRefreshes {
-      guard maximumRefreshes >= 1 else {
-        throw ConfigurationError(
-          "maximumRefreshes is \(maximumRefreshes), below the minimum of 1",
-          hint: "give 1 or more, or nil for no limit")
-      }
-      window = try RefreshWindow(count: maximumRefreshes, per: .seconds(30))
+    scope = try CredentialScope(origins, allowsInsecureOrigins: allowsInsecureOrigins)
+    guard leeway >= .zero else {
+      throw ConfigurationError(
+        "the leeway is \(leeway.brief), below the minimum of 0", hint: "give zero or a positive duration")
     }
-    try self.init(
-      source: source, origins: origins, token: token, leeway: leeway, window: window,
-      refreshTimeout: refreshTimeout, allowsInsecureOrigins: allowsInsecureOrigins, timeSource: timeSource)
+    guard refreshTimeout > .zero else {
+      throw ConfigurationError(
+        "the refresh timeout is \(refreshTimeout.brief), which is not positive", hint: "give a positive duration")
+    }
+    if let maximumRefreshes, maximumRefreshes < 1 {
+      throw ConfigurationError(
+        "maximumRefreshes is \(maximumRefreshes), below the minimum of 1",
+        hint: "give 1 or more, or nil for no limit")
+    }
+    self.source = source
+    // Limits the timeout to about thirty years: clocks trap on values that they cannot represent.
+    self.refreshTimeout = refreshTimeout.countable
+    ownTime = timeSource
+    var machine = TokenMachine(leeway: leeway.countable, maximumRefreshes: maximumRefreshes)
+    if let token { machine.replace(with: token, at: (timeSource ?? .continuous).now()) }
+    state = Lock(State(machine: machine))
   }
 
   /// Creates an authenticator that gets its tokens from a closure.
@@ -98,30 +107,6 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
     origins: [Origin], refresh: @escaping @Sendable (_ old: AccessToken?) async throws -> AccessToken
   ) throws(ConfigurationError) {
     try self.init(source: CustomAccessTokenSource(refresh), origins: origins)
-  }
-
-  /// Creates an authenticator with another limit for the number of refreshes; `nil` for no limit.
-  package init(
-    source: some AccessTokenSource, origins: [Origin], token: AccessToken? = nil, leeway: Duration = .seconds(30),
-    window: BearerAuthenticator.RefreshWindow?, refreshTimeout: Duration = .seconds(30),
-    allowsInsecureOrigins: Bool = false, timeSource: TimeSource? = nil
-  ) throws(ConfigurationError) {
-    scope = try CredentialScope(origins, allowsInsecureOrigins: allowsInsecureOrigins)
-    guard leeway >= .zero else {
-      throw ConfigurationError(
-        "the leeway is \(leeway.brief), below the minimum of 0", hint: "give zero or a positive duration")
-    }
-    guard refreshTimeout > .zero else {
-      throw ConfigurationError(
-        "the refresh timeout is \(refreshTimeout.brief), which is not positive", hint: "give a positive duration")
-    }
-    self.source = source
-    // Limits the timeout to about thirty years: clocks trap on values that they cannot represent.
-    self.refreshTimeout = refreshTimeout.countable
-    ownTime = timeSource
-    var machine = TokenMachine(leeway: leeway.countable, window: window)
-    if let token { machine.replace(with: token, at: (timeSource ?? .continuous).now()) }
-    state = Lock(State(machine: machine))
   }
 
   var timeSource: TimeSource { ownTime ?? stackTime.withLock { $0 } ?? .continuous }
@@ -158,8 +143,7 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
   ///
   /// A refresh in progress is cancelled, and its result is dropped. Waiting requests continue with the new token, or
   /// with a new refresh if the token is `nil`. The source forgets the old token (``AccessTokenSource/forget()``) and
-  /// its refresh token. After `nil`, ``OAuth2RefreshToken`` has no refresh token, so requests fail until the next
-  /// login.
+  /// its refresh token. After `nil`, the source of a refresh token has none, so requests fail until the next login.
   public func replace(with token: AccessToken?) {
     replaceAll(with: token)
   }

@@ -22,16 +22,7 @@ struct DigestAlgorithm: Sendable, Hashable {
   }
 
   /// The name of the algorithm as it is sent.
-  var name: String {
-    let base =
-      switch hash {
-      case .sha256: "SHA-256"
-      case .sha512: "SHA-512"
-      case .sha512_256: "SHA-512-256"
-      case .md5: "MD5"
-      }
-    return isSession ? base + "-sess" : base
-  }
+  var name: String { hash.rawValue.replacing("/", with: "-") + (isSession ? "-sess" : "") }
 
   /// Joins texts with colons and returns their hash, as `KD` and the other functions of RFC 7616 §3.3 do.
   func hash(_ parts: String...) throws(HashingError) -> String {

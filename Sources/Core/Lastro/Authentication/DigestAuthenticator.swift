@@ -1,44 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
+package import FoundationEssentials
 internal import HTTPTypes
 internal import LastroSupport
 internal import LastroWire
 
-/// An authenticator that answers Digest challenges (RFC 7616, and the older form of RFC 2069).
-///
-/// ```swift
-/// let digest = try DigestAuthenticator(user: "ci", password: password, origins: [origin])
-/// configuration.interceptors.append(digest)
-/// ```
-///
-/// The first request to an origin is sent without credentials. Its 401 has a challenge, and the call is tried once more
-/// with any method, because a 401 means that the server did not act. Later requests are authenticated at once, each
-/// with its own count (`nc`). If the server reports a stale nonce, the call is tried with the new nonce. A call is sent
-/// at most three times, and the refusal of valid credentials is final.
-///
-/// A server may have several realms. Each has its own challenge, and a retry answers the challenge of its own 401.
-/// Requests are authenticated in advance for the realm of the latest challenge.
-///
-/// A digest covers the method, the path, the query and, with `auth-int`, the body. Interceptors that change those must
-/// come before this one, so put it last. A request that has an `Authorization` field of another scheme is left
-/// unchanged.
-///
-/// A body is sent again with the request, unless it is large or cannot be sent twice (``RequestBody/isReplayable``). If
-/// no challenge is known yet, an idempotent request with such a body is first sent without the body, as in curl. This
-/// applies to bodies that are streamed, from a file, or longer than 64 KiB. A server that requires no credentials may
-/// act on that empty request; the complete request follows at once. Conditional requests, and requests that declare
-/// their length, are not changed, and neither are requests that are not idempotent, such as a POST. A POST whose body
-/// cannot be sent again fails, unless another request was made before.
-///
-/// The supported algorithms are SHA-256, SHA-512-256 and MD5, each also as `-sess`; of several, the first that is not
-/// MD5 is used. The protection is `auth`, or `auth-int` if the server offers nothing else and the body is in memory.
-/// `userhash`, `charset`, `opaque` and `nextnonce` are honoured. `domain` is ignored, because the origins determine
-/// where credentials are sent.
-///
-/// A digest hides only the password. Over `http`, a machine on the network path can change the contents, and can try to
-/// guess weak passwords offline (RFC 7616 §5).
-public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterceptor, ScopedAuthenticator,
+/// The interceptor that `.digest(user:password:origins:allowsMD5:)` makes, where it is documented.
+package final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterceptor, ScopedAuthenticator,
   PromptInterceptor
 {
   /// The user name (RFC 7616 §3.4).
@@ -52,18 +20,8 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
   private let random: RandomSource
   private let sessions = Lock(DigestSessions())
 
-  /// Creates an authenticator.
-  ///
-  /// - Parameters:
-  ///   - user: the user name, sent in UTF-8 without normalization.
-  ///   - password: the password, used in UTF-8 without normalization.
-  ///   - origins: the origins whose challenges are answered; at least one. `http` is allowed.
-  ///   - allowsMD5: whether MD5 is used if the server offers nothing better. Default `true`, because most servers
-  ///     support only MD5.
-  ///   - random: the source of client nonces. Default ``RandomSource/system``; other sources are for tests.
-  /// - Throws: ``ConfigurationError`` if there is no origin, or if the user name or the password has control
-  ///   characters.
-  public init(
+  /// Creates an authenticator. `random` is the source of client nonces; tests replace it.
+  package init(
     user: String, password: Secret, origins: [Origin], allowsMD5: Bool = true, random: RandomSource = .system
   ) throws(ConfigurationError) {
     scope = try CredentialScope(origins, allowsInsecureOrigins: true)
@@ -82,12 +40,12 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
   /// challenge, an existing digest is removed from the request. Credentials of other schemes are kept.
   ///
   /// - Throws: an error if OpenSSL cannot compute the hash.
-  public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
+  package func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
     try authenticate(request, realm: nil)
   }
 
   /// Does the same as ``authenticate(_:)``, but answers the challenge of the call's last 401 in a retry.
-  public func interceptMakeRequest(
+  package func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
   ) async -> Result<ResourceRequest, any Error> {
     await result.authenticated { request in
@@ -144,7 +102,7 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
   }
 
   /// Stores the challenge of a 401, and asks for another attempt if that may succeed.
-  public func evaluateFailedRequest(
+  package func evaluateFailedRequest(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     retryState: Retry.State
   ) async -> Retry.Action {
@@ -152,7 +110,7 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     let withheld = request.options.withheldBody
     if withheld != nil, response.status != .unauthorized {
       // The complete request must be sent, regardless of the response to the empty one.
-      if let origin = scope.origin(of: request) { sessions.withLock { $0.noteUnchallenged(origin) } }
+      if let origin = scope.origin(of: request) { sessions.withLock { $0.markUnchallenged(origin) } }
       return .retry
     }
     guard let origin = scope.origin(of: request), !Self.hasOtherCredentials(request) else { return .none }
@@ -173,11 +131,11 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     let refused = isOwn ? answered?["nonce"] : nil
     let isOther = answered != nil && !isOwn
     guard Self.mayHelp(challenge, afterRefusals: refusals, refused: refused, isOther: isOther) else {
-      if let refused { sessions.withLock { $0.end(refused, at: origin, realm: challenge.realm) } }
+      if let refused { sessions.withLock { $0.retireNonce(refused, at: origin, realm: challenge.realm) } }
       return .none
     }
     let clientNonce = clientNonce()
-    sessions.withLock { $0.begin(challenge, at: origin, refused: refused, clientNonce: clientNonce) }
+    sessions.withLock { $0.storeChallenge(challenge, at: origin, refused: refused, clientNonce: clientNonce) }
     return .retry
   }
 
@@ -186,7 +144,7 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
   /// A wrong proof (`rspauth`, RFC 7616 §3.5) means that the server, or a machine on the network path, does not know
   /// the password. The response has already been received and is not rejected: only https authenticates the server in
   /// advance.
-  public func interceptSucceeded(
+  package func interceptSucceeded(
     _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
   ) async {
     guard let origin = scope.origin(of: request) else { return }
@@ -265,7 +223,7 @@ extension DigestAuthenticator {
     let current = sessions.withLock { $0.current(at: origin, realm: realm) }
     guard let current, current.challenge.nonce == nonce else { return }
     if let proof = information["rspauth"], isWrong(proof, answered, request, current) {
-      sessions.withLock { $0.end(nonce, at: origin, realm: realm) }
+      sessions.withLock { $0.retireNonce(nonce, at: origin, realm: realm) }
     } else if let next = information["nextnonce"], !next.isEmpty, next.utf8.count <= DigestChallenge.echoedBytes {
       sessions.withLock { $0.advance(to: next, from: nonce, at: origin, realm: realm) }
     }

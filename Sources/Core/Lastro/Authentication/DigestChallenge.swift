@@ -8,22 +8,14 @@ internal import LastroWire
 /// `domain` is ignored: credentials are sent only to configured origins. Within an origin, a digest that is sent to the
 /// wrong path reveals nothing that works elsewhere, and the 401 there has the correct challenge.
 struct DigestChallenge: Sendable, Hashable {
-  /// The role of the body in a digest.
-  enum Protection: String, Sendable, Hashable {
-    /// The digest does not cover the body.
-    case auth
-    /// The digest covers the hash of the body.
-    case authInt = "auth-int"
-  }
-
   var realm: String
   var nonce: String
   var opaque: String?
   var algorithm: DigestAlgorithm
   /// Whether the challenge named the algorithm. If not, the algorithm is not sent back.
   var namesAlgorithm: Bool
-  /// The offered protections; empty for a server of RFC 2069.
-  var protections: Set<Protection>
+  /// The offered protections that are known, `auth` and `auth-int`; empty for a server of RFC 2069.
+  var protections: Set<Substring>
   var isStale: Bool
   var hashesUser: Bool
   var isUTF8: Bool
@@ -37,7 +29,7 @@ struct DigestChallenge: Sendable, Hashable {
       realm.utf8.count + nonce.utf8.count + (challenge["opaque"]?.utf8.count ?? 0) <= Self.echoedBytes
     else { return nil }
     let offered = (challenge["qop"] ?? "").lowercased().split { $0 == "," || $0 == " " || $0 == "\t" }
-    protections = Set(offered.compactMap { Protection(rawValue: String($0)) })
+    protections = Set(offered).intersection(["auth", "auth-int"])
     guard offered.isEmpty || !protections.isEmpty, !algorithm.isSession || !protections.isEmpty else { return nil }
     self.realm = realm
     self.nonce = nonce
@@ -66,7 +58,7 @@ struct DigestChallenge: Sendable, Hashable {
   /// needs the body in memory.
   func protection(for body: RequestBody) -> ProtectionChoice {
     if protections.isEmpty { return .legacy }
-    if protections.contains(.auth) { return .auth }
+    if protections.contains("auth") { return .auth }
     switch body.source {
     case .empty: return .authInt([])
     case .bytes(let data): return .authInt(Array(data))

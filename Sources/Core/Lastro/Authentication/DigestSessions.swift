@@ -11,12 +11,6 @@ struct DigestSessions: Sendable {
     var count: UInt32
     /// The nonces with which the session of a `-sess` algorithm began.
     var session: DigestAnswer.Session?
-  }
-
-  private struct Entry {
-    var challenge: DigestChallenge
-    var count: UInt32 = 0
-    var session: DigestAnswer.Session?
     /// Whether the server refused the nonce. The entry is kept for its count, because the server may offer the nonce
     /// again.
     var isOver = false
@@ -25,8 +19,8 @@ struct DigestSessions: Sendable {
   /// The maximum number of realms of an origin.
   static let realms = 16
 
-  /// The entries of each origin, with the realm of the latest challenge first.
-  private var entries: [Origin: [Entry]] = [:]
+  /// The last turns of each origin, with the realm of the latest challenge first.
+  private var entries: [Origin: [Turn]] = [:]
   /// The origins that responded to a request without credentials and did not send a challenge.
   private(set) var unchallenged: Set<Origin> = []
 
@@ -34,8 +28,7 @@ struct DigestSessions: Sendable {
   ///
   /// - Parameter realm: the realm. Default: the realm of the latest challenge.
   func current(at origin: Origin, realm: String? = nil) -> Turn? {
-    guard let index = index(of: realm, at: origin), let entry = entries[origin]?[index] else { return nil }
-    return Turn(challenge: entry.challenge, count: entry.count, session: entry.session)
+    index(of: realm, at: origin).flatMap { entries[origin]?[$0] }
   }
 
   /// Counts a request and returns its turn; `nil` if no challenge is known, or if its count is used up.
@@ -50,7 +43,7 @@ struct DigestSessions: Sendable {
   }
 
   /// Records that an origin responded to a request without credentials and did not send a challenge.
-  mutating func noteUnchallenged(_ origin: Origin) { unchallenged.insert(origin) }
+  mutating func markUnchallenged(_ origin: Origin) { unchallenged.insert(origin) }
 
   /// Stores a challenge. If a challenge of the same realm is known that the refused request did not use, that one is
   /// kept: another call was faster, and its nonce is as good. A nonce that is offered again continues its count,
@@ -60,14 +53,14 @@ struct DigestSessions: Sendable {
   ///   - refused: the nonce that was refused; `nil` if the request had none.
   ///   - clientNonce: the client nonce with which the session of a `-sess` algorithm begins.
   ///   - count: the number of requests already sent with the nonce.
-  mutating func begin(
+  mutating func storeChallenge(
     _ challenge: DigestChallenge, at origin: Origin, refused: String?, clientNonce: String, count: UInt32 = 0
   ) {
     unchallenged.remove(origin)
     var known = entries[origin] ?? []
     defer { entries[origin] = Array(known.prefix(Self.realms)) }
     let session = DigestAnswer.Session(nonce: challenge.nonce, clientNonce: clientNonce)
-    var entry = Entry(challenge: challenge, count: count, session: challenge.algorithm.isSession ? session : nil)
+    var entry = Turn(challenge: challenge, count: count, session: challenge.algorithm.isSession ? session : nil)
     if let index = known.firstIndex(where: { $0.challenge.realm == challenge.realm }) {
       let old = known.remove(at: index)
       if old.challenge.nonce == challenge.nonce {
@@ -89,7 +82,7 @@ struct DigestSessions: Sendable {
   }
 
   /// Stops using a nonce that the server refused.
-  mutating func end(_ nonce: String, at origin: Origin, realm: String) {
+  mutating func retireNonce(_ nonce: String, at origin: Origin, realm: String) {
     guard let index = index(of: realm, at: origin), entries[origin]?[index].challenge.nonce == nonce else { return }
     entries[origin]?[index].isOver = true
   }

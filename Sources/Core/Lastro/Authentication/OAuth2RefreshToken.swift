@@ -2,11 +2,8 @@
 
 internal import LastroSupport
 
-/// A source of access tokens that uses a refresh token (RFC 6749 §6), and keeps the refresh token that replaces it.
-///
-/// Make one call at a time, as ``BearerAuthenticator`` does: endpoints that rotate refresh tokens treat a token that is
-/// sent twice as stolen.
-public final class OAuth2RefreshToken: AccessTokenSource {
+/// The source that ``OAuth2Client/refreshToken(_:scope:parameters:stack:onRotation:)`` returns.
+package final class OAuth2RefreshToken: AccessTokenSource {
   private struct State {
     var current: Secret?
     /// The latest refresh tokens that were replaced.
@@ -24,19 +21,8 @@ public final class OAuth2RefreshToken: AccessTokenSource {
 
   /// Creates a source.
   ///
-  /// - Parameters:
-  ///   - client: the client, and the URL of the token endpoint.
-  ///   - refreshToken: the initial refresh token. Default: that of the token to replace.
-  ///   - scope: the requested scope, at most the one that was originally granted. Default: the same scope.
-  ///   - parameters: additional parameters of the body.
-  ///   - stack: the stack that sends the request. Redirects are not followed, and a request that may have been sent is
-  ///     not repeated. Default: the stack whose call needs the token; it must have the authenticator among its
-  ///     interceptors.
-  ///   - onRotation: a closure that is called with every new refresh token, before the access token that came with it
-  ///     is used. Use it to persist the refresh token. Its duration counts towards the authenticator's timeout.
-  ///     Default: does nothing.
   /// - Throws: ``ConfigurationError`` if the refresh token is empty, or the name of a parameter is empty or reserved.
-  public init(
+  package init(
     client: OAuth2Client, refreshToken: Secret? = nil, scope: String? = nil,
     parameters: KeyValuePairs<String, Secret> = [:], stack: (any HTTPNetworkStack)? = nil,
     onRotation: @escaping @Sendable (_ refreshToken: Secret) async -> Void = { _ in }
@@ -57,7 +43,7 @@ public final class OAuth2RefreshToken: AccessTokenSource {
   ///
   /// - Throws: ``OAuth2Error``; `CancellationError` if the task was cancelled, or the token was forgotten in the
   ///   meantime (``forget()``).
-  public func token(replacing old: AccessToken?) async throws -> AccessToken {
+  package func token(replacing old: AccessToken?) async throws -> AccessToken {
     let (refreshToken, generation) = try state.withLock { state in
       // If the task was cancelled before this point, `old` may be from before a `forget()`.
       try Task.checkCancellation()
@@ -82,7 +68,7 @@ public final class OAuth2RefreshToken: AccessTokenSource {
     if isForgotten { throw CancellationError() }
     guard let next else {
       return AccessToken(
-        unchecked: token.value, expiresIn: token.expiresIn, refreshToken: refreshToken, scope: token.scope)
+        value: token.value, expiresIn: token.expiresIn, refreshToken: refreshToken, scope: token.scope)
     }
     await onRotation(next)
     return token
@@ -90,7 +76,7 @@ public final class OAuth2RefreshToken: AccessTokenSource {
 
   /// Forgets the refresh token, including the initial one. The next call uses the refresh token of the token to
   /// replace. A response that arrives later is dropped, and `onRotation` is not called for it.
-  public func forget() {
+  package func forget() {
     state.withLock { state in
       state.current = nil
       state.generation += 1

@@ -70,10 +70,9 @@ struct OAuth2TokenAnswer: Decodable {
     func shown(_ text: String) -> String {
       secrets.reduce(text) { $0.replacing($1, with: Redaction.mask) }.line(500)
     }
-    throw .refused(
-      OAuth2Error.Refusal(
-        error: shown(error), errorDescription: errorDescription.map(shown), errorURI: errorURI.map(shown),
-        status: status))
+    let page = errorURI.map { errorDescription == nil ? shown($0) : " (\(shown($0)))" }
+    let details = (errorDescription.map(shown) ?? "") + (page ?? "")
+    throw .refused(status, error: shown(error), description: details.isEmpty ? nil : details)
   }
 }
 

@@ -91,11 +91,3 @@ struct OAuth2TokenRequest {
 
   static let reserved: Set<String> = ["grant_type", "scope", "refresh_token", "client_id", "client_secret"]
 }
-
-extension String {
-  /// The text as encoded in a form (RFC 6749 appendix B).
-  fileprivate var formEncoded: String {
-    let kept = ByteSet.form.union(ByteSet(" "))
-    return String(decoding: percentEncoded(keeping: kept).utf8.map { $0 == 0x20 ? 0x2B : $0 }, as: UTF8.self)
-  }
-}

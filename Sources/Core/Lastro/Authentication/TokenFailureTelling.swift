@@ -9,8 +9,8 @@ extension OAuth2Error: FailureTelling {
     let message = "the access token is missing, as \(cause)"
     switch self {
     case .fetch(let error): return error.failure(.tokenUnavailable, message)
-    case .refused(let refusal):
-      return TransportError(stage: .http, code: .tokenRefused, message: message, hint: refusal.hint)
+    case .refused(_, let error, _):
+      return TransportError(stage: .http, code: .tokenRefused, message: message, hint: Self.hint(for: error))
     case .invalidAnswer, .unsupportedTokenType: return .init(stage: .decode, code: .tokenUnavailable, message: message)
     case .noRefreshToken: return TransportError(stage: .request, code: .tokenUnavailable, message: message)
     }
@@ -19,11 +19,9 @@ extension OAuth2Error: FailureTelling {
   var failedFetch: HTTPFetchError<any Error>? {
     if case .fetch(let error) = self { error } else { nil }
   }
-}
 
-extension OAuth2Error.Refusal {
-  /// The usual remedy for the refusal, if there is one (RFC 6749 §5.2).
-  fileprivate var hint: String? {
+  /// Returns the usual remedy for a refusal, if there is one (RFC 6749 §5.2).
+  private static func hint(for error: String) -> String? {
     switch error {
     case "invalid_client":
       "check the client's id and secret, and how the endpoint expects them: OAuth2Client.Authentication"

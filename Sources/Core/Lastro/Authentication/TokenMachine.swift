@@ -54,8 +54,11 @@ struct TokenMachine {
   /// server is back. Each further failure doubles it, up to ``failurePause``.
   static let firstPassingPause = Duration.milliseconds(10)
 
+  /// The length of the sliding window in which refreshes are counted.
+  static let window = Duration.seconds(30)
+
   let leeway: Duration
-  let window: BearerAuthenticator.RefreshWindow?
+  let maximumRefreshes: Int?
   private var credential: Credential?
   private var failure: Failure?
   /// The number of changes of the credential.
@@ -64,16 +67,16 @@ struct TokenMachine {
   private var refreshes: [Duration] = []
   private var lastCall: UInt64 = 0
 
-  init(leeway: Duration, window: BearerAuthenticator.RefreshWindow?) {
+  init(leeway: Duration, maximumRefreshes: Int?) {
     self.leeway = leeway
-    self.window = window
+    self.maximumRefreshes = maximumRefreshes
   }
 
   /// Returns the token with its remaining lifetime.
   func current(at now: Duration) -> AccessToken? {
     credential.map { credential in
       AccessToken(
-        unchecked: credential.token.value, expiresIn: credential.expiry.map { max(.zero, $0 - now) },
+        value: credential.token.value, expiresIn: credential.expiry.map { max(.zero, $0 - now) },
         refreshToken: credential.token.refreshToken, scope: credential.token.scope)
     }
   }
@@ -108,14 +111,14 @@ struct TokenMachine {
     if refresh == .ahead { return valid.map { .use($0) } ?? .join }
     if let valid { return isPausing(at: now) || isExcessive(at: now) ? .use(valid) : .begin(using: valid) }
     if let error = knownFailure(of: hasFailed ? call : 0, at: now) { return .fail(error) }
-    return begin(at: now)
+    return beginUnlessExcessive(at: now)
   }
 
   /// Decides for a request with the current token that a server refused.
   mutating func decide(refused call: UInt64, refresh: Refresh, at now: Duration) -> Decision {
     if refresh != .none { return .join }
     if let error = knownFailure(of: call, at: now) { return .fail(error) }
-    return begin(at: now)
+    return beginUnlessExcessive(at: now)
   }
 
   /// Returns whether a token is the current one.
@@ -124,13 +127,13 @@ struct TokenMachine {
   /// Stores the result of a refresh.
   ///
   /// - Parameter start: the time when the refresh began. The lifetime of the token counts from this time.
-  mutating func finish(_ result: Result<AccessToken, any Error>, start: Duration, now: Duration) {
+  mutating func storeResult(_ result: Result<AccessToken, any Error>, start: Duration, now: Duration) {
     switch result {
     case .success(let token):
       refreshes.append(start)
       replace(with: token, at: start)
     case .failure(let error):
-      if !((error as? any TransportFailureTelling)?.isTransportFailure ?? false) { refreshes.append(start) }
+      if !Self.isTransportFailure(error) { refreshes.append(start) }
       let mayPass = (error as? any FailureTelling)?.mayPass ?? false
       var pause = Self.failurePause
       if mayPass {
@@ -151,8 +154,24 @@ struct TokenMachine {
     }
   }
 
-  private mutating func begin(at now: Duration) -> Decision {
-    if let window, isExcessive(at: now) { return .fail(AccessTokenError.excessiveRefresh(window)) }
+  /// Returns whether a refresh failed before the source received a valid response.
+  private static func isTransportFailure(_ error: any Error) -> Bool {
+    switch error {
+    case is CancellationError, AccessTokenError.refreshTimedOut: true
+    case let error as TransportError: error.stage != .request
+    case let error as any FailureTelling:
+      switch error.failedFetch?.record.kind {
+      case .transport, .badResponse, .cancelled: true
+      default: false
+      }
+    default: false
+    }
+  }
+
+  private mutating func beginUnlessExcessive(at now: Duration) -> Decision {
+    if let maximumRefreshes, isExcessive(at: now) {
+      return .fail(AccessTokenError.excessiveRefresh(maximumRefreshes))
+    }
     return .begin(using: nil)
   }
 
@@ -172,8 +191,8 @@ struct TokenMachine {
   }
 
   private mutating func isExcessive(at now: Duration) -> Bool {
-    guard let window else { return false }
-    refreshes.removeAll { now - $0 >= window.duration }
-    return refreshes.count >= window.count
+    guard let maximumRefreshes else { return false }
+    refreshes.removeAll { now - $0 >= Self.window }
+    return refreshes.count >= maximumRefreshes
   }
 }

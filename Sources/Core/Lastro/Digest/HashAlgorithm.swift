@@ -11,16 +11,6 @@ package enum HashAlgorithm: String, Sendable, Hashable, CaseIterable, CustomStri
   /// MD5 (RFC 1321): 16 bytes. It is broken (RFC 6151), and only for protocols that offer nothing better.
   case md5 = "MD5"
 
-  /// The name of the algorithm, such as `SHA-256`.
+  /// The name of the algorithm, such as `SHA-256`. `EVP_MD_fetch` knows it too.
   package var description: String { rawValue }
-
-  /// The name for `EVP_MD_fetch`.
-  var nameInOpenSSL: String {
-    switch self {
-    case .sha256: "SHA256"
-    case .sha512: "SHA512"
-    case .sha512_256: "SHA512-256"
-    case .md5: "MD5"
-    }
-  }
 }

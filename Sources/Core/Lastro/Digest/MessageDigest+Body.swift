@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
-internal import Glibc
-internal import LastroSupport
 
 extension MessageDigest {
   /// Reads a body and returns its SHA-256; `nil` for a stream that can be read only once. A file is read in blocks on
@@ -16,39 +14,18 @@ extension MessageDigest {
     switch body.source {
     case .empty: break
     case .bytes(let data): hasher.update(data)
-    case .file(let path, let length): try await hash(path, length, into: hasher)
+    case .file(let path, let length):
+      let size = try FileSlice.size(of: path, "the body's file")
+      guard size == length else {
+        throw TransportError.refused(
+          .invalidBody, "the body's file has \(size) bytes, and had \(length) when the body was made",
+          hint: "do not change a file while it is sent")
+      }
+      return try await computed(of: .file(path: path, length: length))
     case .stream(_, false, _): return nil
     case .stream(let length, true, let open): try await hash(open(), length, into: hasher)
     }
     return try hasher.digest()
-  }
-
-  private static let blockSize = 256 * 1024
-
-  private static func hash(_ path: String, _ length: Int64, into hasher: MessageHasher) async throws {
-    let descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC) }
-    guard descriptor >= 0 else { throw TransportError.unreadable("the body's file", path, errno) }
-    defer { close(descriptor) }
-    var block = [UInt8](repeating: 0, count: blockSize)
-    var total: Int64 = 0
-    while true {
-      try Task.checkCancellation()
-      let count = read(descriptor, &block, blockSize)
-      guard count >= 0 else {
-        if errno == EINTR { continue }
-        throw TransportError.unreadable("the body's file", path, errno)
-      }
-      if count == 0 { break }
-      hasher.update(block[..<count])
-      total += Int64(count)
-      // Let other tasks use the thread between blocks.
-      await Task.yield()
-    }
-    guard total == length else {
-      throw TransportError.refused(
-        .invalidBody, "the body's file has \(total) bytes, and had \(length) when the body was made",
-        hint: "do not change a file while it is sent")
-    }
   }
 
   private static func hash(_ next: RequestBody.NextChunk, _ length: Int64?, into hasher: MessageHasher) async throws {
@@ -57,6 +34,8 @@ extension MessageDigest {
       try Task.checkCancellation()
       hasher.update(chunk)
       total += Int64(chunk.count)
+      // The source may never suspend: let other tasks use the thread between chunks.
+      await Task.yield()
       // Stops at the declared length, so that an endless stream is detected.
       if let length, total > length { break }
     }

@@ -11,8 +11,12 @@ extension MessageDigest {
   /// let part = try await MessageDigest(ofFile: "/srv/backup.tar", offset: 16 << 20, length: 16 << 20)
   /// ```
   ///
-  /// The file is read on a thread of its own, in blocks of at most 128 KiB. Bytes that are added while it is read are
-  /// not part of the digest. Cancelling the task ends the call at once, and the reading after the current block.
+  /// The file is read on a thread of its own, in blocks of at most 128 KiB. Cancelling the task ends the call at once,
+  /// and the reading after the current block.
+  ///
+  /// The length is determined when the call begins: bytes that are appended later are not part of the digest. A body of
+  /// the whole file that is made after that has them, so give the same `length` to the digest and to the body if the
+  /// file may grow. Bytes that are changed in place are not noticed.
   ///
   /// - Parameters:
   ///   - path: the path of a regular file.

@@ -74,7 +74,7 @@ extension MessageDigest {
         [UInt8](unsafeUninitializedCapacity: maximumLength) { buffer, count in
           guard let base = buffer.baseAddress else { return }
           count = clastro_hmac(
-            HashAlgorithm.sha256.nameInOpenSSL, key.baseAddress, key.count, message.baseAddress, message.count, base,
+            HashAlgorithm.sha256.rawValue, key.baseAddress, key.count, message.baseAddress, message.count, base,
             buffer.count)
         }
       }

@@ -16,7 +16,7 @@ package final class MessageHasher {
   /// - Parameter algorithm: the hash function. Default SHA-256.
   /// - Throws: ``HashingError`` if OpenSSL does not have the function (MD5 under FIPS, for example), or has no memory.
   package convenience init(_ algorithm: HashAlgorithm = .sha256) throws(HashingError) {
-    try self.init(algorithm, named: algorithm.nameInOpenSSL)
+    try self.init(algorithm, named: algorithm.rawValue)
   }
 
   /// Creates a hasher with the given OpenSSL name for the function.

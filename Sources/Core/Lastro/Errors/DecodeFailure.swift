@@ -19,16 +19,14 @@ public struct DecodeFailure: Error, CustomStringConvertible {
   public let headerFields: HTTPFields
   /// The beginning of the payload, masked; `nil` if the payload is not `Data`.
   package let snippet: BodySnippet?
-  /// The first byte that makes the payload invalid JSON; `nil` if decoding failed for another reason.
-  private let fault: JSONFaultPlace?
+  /// The place of the first byte that makes the payload invalid JSON; `nil` if decoding failed for another reason.
+  private let fault: String?
 
   /// Describes a failure. Details of the response are read from `payload` if it is `Data`, and from `metadata` if it is
   /// a ``ResourceResponse``.
-  package init<Payload, Metadata>(_ underlying: any Error, payload: Payload, metadata: Metadata) {
-    self.init(underlying, payload: payload, metadata: metadata, snippetBytes: 512)
-  }
-
-  package init<Payload, Metadata>(_ underlying: any Error, payload: Payload, metadata: Metadata, snippetBytes: Int) {
+  package init<Payload, Metadata>(
+    _ underlying: any Error, payload: Payload, metadata: Metadata, snippetBytes: Int = 512
+  ) {
     let response = metadata as? ResourceResponse
     let (path, message) = Self.explain(underlying)
     self.underlying = underlying
@@ -37,7 +35,7 @@ public struct DecodeFailure: Error, CustomStringConvertible {
     self.message = redaction.text(message)
     status = response?.status
     headerFields = response?.headerFields ?? [:]
-    fault = message == Self.noJSON ? (payload as? Data).flatMap(JSONFaultPlace.init) : nil
+    fault = message == Self.noJSON ? (payload as? Data).flatMap(Self.placeOfFault) : nil
     snippet =
       snippetBytes > 0 ? (payload as? Data).map { BodySnippet($0, limit: snippetBytes, redaction: redaction) } : nil
   }
@@ -46,7 +44,7 @@ public struct DecodeFailure: Error, CustomStringConvertible {
   /// or the byte at which it stops being JSON.
   public var description: String {
     let place = codingPath.isEmpty ? "" : "at \(codingPath): "
-    let detail = (foreign.map { "it is \($0)" } ?? fault?.words).map { ": \($0)" }
+    let detail = (foreign.map { "it is \($0)" } ?? fault).map { ": \($0)" }
     return "\(place)\(message)" + (detail ?? "")
       + (status.map { " (status \($0.code))" } ?? "")
   }
@@ -99,6 +97,14 @@ public struct DecodeFailure: Error, CustomStringConvertible {
     return text.isEmpty ? "the value cannot be decoded" : bounded(text)
   }
 
+  /// Returns the place at which a payload stops being JSON, in words.
+  private static func placeOfFault(in payload: Data) -> String? {
+    guard !payload.isEmpty, let offset = JSONFault.offset(in: Array(payload)) else { return nil }
+    return offset == payload.count
+      ? "it ends after \(offset) byte\(offset == 1 ? "" : "s"), within a value"
+      : "byte \(offset + 1) cannot be there"
+  }
+
   /// Returns at most 200 scalars of a text, with control characters escaped.
   private static func bounded(_ text: some StringProtocol) -> String {
     // Count scalars: a single `Character` may be arbitrarily long.
@@ -118,18 +124,5 @@ public struct DecodeFailure: Error, CustomStringConvertible {
       }
     }
     return bounded(path)
-  }
-}
-
-/// The place in a payload at which it stops being JSON.
-private struct JSONFaultPlace {
-  var words: String
-
-  init?(_ payload: Data) {
-    guard !payload.isEmpty, let offset = JSONFault.offset(in: Array(payload)) else { return nil }
-    words =
-      offset == payload.count
-      ? "it ends after \(offset) byte\(offset == 1 ? "" : "s"), within a value"
-      : "byte \(offset + 1) cannot be there"
   }
 }

@@ -147,8 +147,7 @@ extension FailureCode {
   public static let attemptTimeout = Self("attempt_timeout")
   /// No byte was sent or received for as long as the idle timeout.
   public static let idleTimeout = Self("idle_timeout")
-  /// No event arrived on a stream within `EventStreamOptions.firstEvent`, or no JSON text within
-  /// the `firstText` of `jsonLines` or `jsonSequence`.
+  /// No event arrived on a stream within `firstEvent` of `events`, or no JSON text within `firstText` of `jsonLines`.
   public static let firstEventTimeout = Self("first_event_timeout")
   /// The whole call took longer than the total timeout.
   public static let totalTimeout = Self("total_timeout")

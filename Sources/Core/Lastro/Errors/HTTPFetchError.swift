@@ -125,7 +125,7 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   /// §10.2.3): more than zero, and at most some thirty years. `nil` if it asks for no wait, or not in a readable form.
   ///
   /// A date is compared with the response's own `Date`, and with the system's clock if there is none. A policy such as
-  /// that of `.retry` waits for it by itself, up to ``StackConfiguration/maximumRetryAfter``.
+  /// that of `.retry` waits that long, up to ``StackConfiguration/maximumRetryAfter``.
   public var retryAfter: Duration? {
     response.flatMap { RetryAfter.wait($0.headerFields, sinceEpoch: TimeSource.continuous.sinceEpoch) }
   }
@@ -153,10 +153,10 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   public var ledger: AttemptLedger { record.ledger }
 
   /// All attempts of the call, in order.
-  public var attempts: [Attempt] { record.ledger.attempts }
+  package var attempts: [Attempt] { record.ledger.attempts }
 
-  /// The method and URL of the last request, without query values that may be secret (``Redaction/shownQueryItems``);
-  /// `nil` if no request could be made.
+  /// The method and URL of the last request, without query values that may be secret
+  /// (``RequestOptions/shownQueryItems``); `nil` if no request could be made.
   public var request: String? { record.request }
 
   /// The reason why there was no further attempt. `nil` if the call was cancelled, or if neither a policy nor a rule

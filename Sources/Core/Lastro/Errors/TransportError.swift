@@ -20,6 +20,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     var head: HTTPResponse?
     var trustFailure: TrustFailure? = nil
     var refusedCertificate: PeerCertificate? = nil
+    var request: String? = nil
   }
 
   private var parts: CopyOnWrite<Parts>
@@ -82,6 +83,13 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     set { parts.value.refusedCertificate = newValue }
   }
 
+  /// The method and URL of the request whose streamed body failed, without query values that may be secret. `nil` for
+  /// other failures, whose ``HTTPFetchError`` has the request.
+  package var request: String? {
+    get { parts.value.request }
+    set { parts.value.request = newValue }
+  }
+
   /// Creates an error.
   public init(
     stage: FailureStage, code: FailureCode, message: String, hint: String? = nil, engineCode: Int32? = nil,
@@ -109,9 +117,10 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
 
   package static var cutHint: String { "the server or the network cut the connection: fetch again if that is safe" }
 
-  /// The stage, the code, the message and the hint on one line.
+  /// The stage, the code, the message and the hint on one line. If a streamed body failed, the line also has the
+  /// method and URL of its request.
   public var description: String {
-    "\(stage.rawValue)/\(code): \(message)" + (hint.map { " (\($0))" } ?? "")
+    "\(stage.rawValue)/\(code): \(message)" + (request.map { "; \($0)" } ?? "") + (hint.map { " (\($0))" } ?? "")
   }
 }
 

@@ -5,6 +5,9 @@
 ///
 /// Its requirements must not wait, reveal a secret, or have side effects; a policy with jitter draws a random number.
 package protocol ExplainableInterceptor: HTTPResourceInterceptor {
+  /// The name that a program writes in its list of interceptors, such as `.retry`. Default: the name of the type.
+  var name: String { get }
+
   /// A description of the interceptor and its settings, on one line.
   var explanation: String { get }
 
@@ -20,6 +23,9 @@ package protocol ExplainableInterceptor: HTTPResourceInterceptor {
 }
 
 extension ExplainableInterceptor {
+  /// The default: the name of the type.
+  package var name: String { "\(Self.self)" }
+
   /// The default: returns the request unchanged.
   package func explainedRequest(_ request: ResourceRequest) -> ResourceRequest { request }
 
@@ -30,6 +36,8 @@ extension ExplainableInterceptor {
 }
 
 extension Retry.Policy: ExplainableInterceptor where Metadata == HTTPRetryMetadata {
+  package var name: String { "HTTPRetryPolicy" }
+
   /// The kind of the policy, with its limits and delays.
   package var explanation: String {
     switch self {
@@ -44,13 +52,13 @@ extension Retry.Policy: ExplainableInterceptor where Metadata == HTTPRetryMetada
 
   /// Returns the policy's decision, with the failure as the first.
   package func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
-    shouldRetry(
-      with: error, state: .empty,
-      metadata: HTTPRetryMetadata(request: request, body: error.body, response: error.response))
+    shouldRetry(with: error, state: .empty, metadata: (request, error.body, error.response))
   }
 }
 
 extension RetryInterceptor: ExplainableInterceptor {
+  package var name: String { ".retry" }
+
   /// The policy's explanation, and the failures that it is asked about.
   package var explanation: String {
     policy.explanation + (eligibility == .standard ? ", where a retry may help" : "")
@@ -58,13 +66,13 @@ extension RetryInterceptor: ExplainableInterceptor {
 
   /// Returns the policy's decision if the failure is eligible; otherwise returns no opinion.
   package func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
-    action(
-      after: error, state: .empty,
-      metadata: HTTPRetryMetadata(request: request, body: error.body, response: error.response))
+    action(after: error, state: .empty, metadata: (request, error.body, error.response))
   }
 }
 
 extension LoggingInterceptor: ExplainableInterceptor {
+  package var name: String { ".logging" }
+
   /// The explanation that the interceptor logs; logging changes nothing.
   package var explanation: String { "logs" }
 }

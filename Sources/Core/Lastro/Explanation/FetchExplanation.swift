@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// An explanation of what a fetch would do, made without a network. Its ``description`` is a page for people.
-public struct FetchExplanation: Sendable, Encodable {
+package struct FetchExplanation: Sendable, Encodable {
   /// An interceptor of the fetch.
   package struct Interceptor: Sendable, Encodable {
     /// The name of the interceptor's type.
@@ -25,14 +25,14 @@ public struct FetchExplanation: Sendable, Encodable {
   }
 
   /// A fact, such as `proxy` and its URL.
-  public struct Fact: Sendable, Hashable, Encodable {
+  package struct Fact: Sendable, Hashable, Encodable {
     /// The name of the fact.
-    public var name: String
+    package var name: String
     /// The value of the fact.
-    public var value: String
+    package var value: String
 
     /// Makes a fact. It must contain no secret.
-    public init(_ name: String, _ value: String) {
+    package init(_ name: String, _ value: String) {
       self.name = name
       self.value = value
     }
@@ -63,7 +63,7 @@ public struct FetchExplanation: Sendable, Encodable {
 
 extension FetchExplanation: CustomStringConvertible {
   /// The explanation as a page of text.
-  public var description: String {
+  package var description: String {
     var lines = [(request ?? "no request") + (operation.map { " [\($0)]" } ?? "")]
     if let refusal { lines.append("  refused: \(refusal)") }
     lines.append("  idempotent: \(idempotency)")

@@ -35,7 +35,7 @@ extension FetchPlan {
       timeouts: timeoutFacts(options), limits: limitFacts(options, request), retries: request.map(verdicts) ?? [],
       transport: request.map {
         let transfer = transferRequest($0, left: timeouts(for: $0.options).total)
-        return core.transport(for: transfer).explain(transfer)
+        return core.transport(for: transfer).explain(transfer).map { FetchExplanation.Fact($0.name, $0.value) }
       } ?? [])
   }
 
@@ -59,7 +59,7 @@ extension FetchPlan {
   }
 
   private static func name(of interceptor: any HTTPResourceInterceptor) -> String {
-    interceptor is HTTPRetryPolicy ? "Retry.Policy" : "\(type(of: interceptor))"
+    (interceptor as? any ExplainableInterceptor)?.name ?? "\(type(of: interceptor))"
   }
 
   private static func idempotency(of request: ResourceRequest?) -> String {
@@ -125,11 +125,11 @@ extension FetchPlan {
       undecided: facts.veto == nil ? undecided : [])
   }
 
-  private static func words(for decision: RetryDecision, _ veto: RetryVeto?) -> String {
+  private static func words(for decision: RetryDecision, _ veto: Retry.End?) -> String {
     switch decision {
     case .end(let end?): "\(end)"
     // No interceptor asks for a retry. If it would be vetoed anyway, give the veto as the reason.
-    case .end(nil): veto.map { "\($0.end)" } ?? "no interceptor asks for a retry"
+    case .end(nil): veto.map { "\($0)" } ?? "no interceptor asks for a retry"
     case .again(let delay, let source, _):
       delay > .zero
         ? "after \(delay.brief), \(source == .retryAfter ? "as Retry-After says" : "for instance")" : "at once"

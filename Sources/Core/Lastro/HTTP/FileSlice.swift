@@ -43,6 +43,14 @@ struct FileSlice: Sendable {
     self.length = length ?? size - offset
   }
 
+  /// Creates the slice of a whole file whose length was determined before. The file is checked when it is opened.
+  init(ofFile path: String, length: Int64, noun: String) {
+    self.path = path
+    self.noun = noun
+    offset = 0
+    self.length = length
+  }
+
   /// Returns the size of a regular file that this process may read.
   ///
   /// - Throws: stage `request`, code `invalid_body`, if the file does not exist, is not a regular file or cannot be
@@ -75,6 +83,19 @@ struct FileSlice: Sendable {
       "\(noun) \(path.escapedForDisplay) became shorter: it has \(size.counted("byte")), and the slice of "
         + "\(length.counted("byte")) at offset \(offset) goes beyond them",
       hint: "do not change the file until it was read for the last time, which a retry may do")
+  }
+}
+
+extension RequestBody.Source {
+  /// Returns the source of a whole file whose length was determined before. Bytes behind that length are not read; a
+  /// file that is shorter, missing or no regular file any more fails when it is read, with code `invalid_body`.
+  ///
+  /// - Parameters:
+  ///   - path: the path of the file.
+  ///   - length: the length of the file when it was determined.
+  ///   - noun: the noun for the file in errors, such as "the form's file".
+  package static func slice(ofFile path: String, length: Int64, noun: String) -> Self {
+    FileSlice(ofFile: path, length: length, noun: noun).source
   }
 }
 

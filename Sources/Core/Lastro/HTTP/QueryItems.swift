@@ -19,6 +19,9 @@ public struct QueryItems: Sendable, ExpressibleByDictionaryLiteral {
   /// Makes items from names and values. `nil` is a name without a value.
   public init(_ items: some Sequence<(String, String?)>) { self.items = items.map { ($0, $1) } }
 
+  /// Makes items from names and values, in order.
+  public init(_ items: some Sequence<(String, String)>) { self.items = items.map { ($0, $1) } }
+
   /// Makes items from a dictionary, in the order of their names, so that equal dictionaries make equal URLs.
   public init(_ items: [String: String]) {
     self.items = items.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }

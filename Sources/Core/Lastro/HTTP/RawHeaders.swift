@@ -35,9 +35,9 @@ public struct RawHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cu
   public private(set) var fields: [Field] = []
 
   /// Makes an empty list.
-  public init() {}
+  package init() {}
 
-  /// Makes a list from names and values.
+  /// Makes a list from names and values, in order.
   public init(_ fields: some Sequence<(String, String)>) {
     self.fields = fields.map { Field(name: $0.0, value: $0.1) }
   }
@@ -97,9 +97,9 @@ extension RawHeaders.Name {
   /// `Authorization`. Redacted in logs and not sent to other origins.
   public static let authorization: Self = "Authorization"
   /// `Cache-Control`.
-  public static let cacheControl: Self = "Cache-Control"
+  package static let cacheControl: Self = "Cache-Control"
   /// `Content-Encoding`.
-  public static let contentEncoding: Self = "Content-Encoding"
+  package static let contentEncoding: Self = "Content-Encoding"
   /// `Content-Type`. A body that has a type sets this field.
   public static let contentType: Self = "Content-Type"
   /// `Cookie`. Redacted in logs and not sent to other origins.

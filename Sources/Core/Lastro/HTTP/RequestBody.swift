@@ -40,7 +40,7 @@ public struct RequestBody: Sendable {
   private var reencode: (@Sendable (JSONEncoder) throws -> RequestBody)?
 
   /// Makes a body.
-  public init(
+  package init(
     source: Source, contentType: String? = nil, secrets: [Secret] = [],
     trailers: (@Sendable () async throws -> RawHeaders)? = nil
   ) {
@@ -117,25 +117,20 @@ extension RequestBody {
   public static func form(_ fields: [(String, String)]) -> RequestBody { form(fields, secrets: []) }
 
   private static func form(_ fields: [(String, String)], secrets: [Secret]) -> RequestBody {
-    func encoded(_ text: String) -> String {
-      let kept = ByteSet.form.union(ByteSet(" "))
-      return String(decoding: text.percentEncoded(keeping: kept).utf8.map { $0 == 0x20 ? 0x2B : $0 }, as: UTF8.self)
-    }
-    let text = fields.map { encoded($0) + "=" + encoded($1) }.joined(separator: "&")
+    let text = fields.map { $0.formEncoded + "=" + $1.formEncoded }.joined(separator: "&")
     return RequestBody(
       source: .bytes(Data(text.utf8)), contentType: "application/x-www-form-urlencoded", secrets: secrets)
   }
 
   /// Returns a form body from a literal: `.form(["grant_type": "refresh_token", "scope": "a b"])`. Order and repeated
   /// names are kept.
-  public static func form(_ fields: KeyValuePairs<String, String>) -> RequestBody {
-    form(fields.map { ($0.key, $0.value) })
-  }
-
-  /// Returns a form body with fields, followed by fields with secret values, which are added to ``secrets``:
-  /// `.form(["grant_type": "password", "username": "ann"], secrets: ["password": password])`.
+  ///
+  /// - Parameters:
+  ///   - fields: names and values.
+  ///   - secrets: fields with secret values, which follow the others and are added to ``secrets``:
+  ///     `.form(["grant_type": "password", "username": "ann"], secrets: ["password": password])`. Default none.
   public static func form(
-    _ fields: KeyValuePairs<String, String>, secrets: KeyValuePairs<String, Secret>
+    _ fields: KeyValuePairs<String, String>, secrets: KeyValuePairs<String, Secret> = [:]
   ) -> RequestBody {
     form(fields.map { ($0.key, $0.value) } + secrets.map { ($0.key, $0.value.reveal()) }, secrets: secrets.map(\.value))
   }
@@ -162,9 +157,9 @@ extension RequestBody {
   /// let part = try RequestBody.file(path: "/srv/backup.tar", offset: 16 << 20, length: 16 << 20)
   /// ```
   ///
-  /// A slice is read with `pread`, in blocks of at most 128 KiB. Bytes that are added behind it are not sent. A slice
-  /// whose file has become shorter than the slice's end fails the fetch with `request/invalid_body`, and so does a
-  /// whole file of which the length has changed.
+  /// A slice is read with `pread`, in blocks of at most 128 KiB. Bytes that are added behind it are not sent. The fetch
+  /// fails with `request/invalid_body` if the file no longer reaches the slice's end or, for a whole file, if its
+  /// length has changed.
   ///
   /// - Parameters:
   ///   - path: the path of a regular file.
@@ -189,7 +184,8 @@ extension RequestBody {
   /// chunks. An error that the sequence throws ends the fetch.
   ///
   /// - Parameters:
-  ///   - sequence: the chunks; iterated once each time the body is sent. Iteration is cancelled with the fetch.
+  ///   - sequence: the chunks; iterated once each time the body is sent. The task that iterates is cancelled with the
+  ///     fetch, or when the server wants no more of the body.
   ///   - length: the total number of bytes, sent as `Content-Length`. If the sequence produces another number, the
   ///     fetch fails with `request/invalid_body`. Default `nil`: the length is unknown, and HTTP/1.1 sends the body
   ///     chunked.
@@ -209,4 +205,9 @@ extension RequestBody {
       source: .stream(length: length, isReplayable: isReplayable, open: open), contentType: contentType,
       trailers: trailers)
   }
+}
+
+extension RequestBody: ExpressibleByStringInterpolation {
+  /// Makes a body from a literal, like ``raw(_:contentType:)-(String,_)``: `body: "hello"`.
+  public init(stringLiteral text: String) { self = .raw(text) }
 }

@@ -29,34 +29,9 @@ package enum RequestCheck {
       guard field.withUnsafeBytesOfValue({ $0.allSatisfy(isFieldByte) }) else {
         throw controlCharacter(in: field.name.rawName)
       }
-      guard let kind = SensitiveField(field.name.canonicalName) else { continue }
-      if kind == .host {
-        guard !hasHost else {
-          throw .refused(.invalidHeader, "the request has several Host header fields", hint: "leave them out")
-        }
-        hasHost = true
-      }
-      try check(field, kind, request)
+      try check(field, request, &hasHost)
     }
-    request.noteChecked()
-  }
-
-  private enum SensitiveField {
-    case connection, contentLength, host, te, forbidden
-
-    init?(_ name: String) {
-      // The length rules out nearly every other name without comparing text.
-      switch (name.utf8.count, name) {
-      case (10, "connection"): self = .connection
-      case (14, "content-length"): self = .contentLength
-      case (4, "host"): self = .host
-      case (2, "te"): self = .te
-      case (17, "transfer-encoding"), (7, "upgrade"), (14, "http2-settings"), (10, "keep-alive"),
-        (16, "proxy-connection"):
-        self = .forbidden
-      default: return nil
-      }
-    }
+    request.markChecked()
   }
 
   private static func checkMethod(_ request: ResourceRequest) throws(TransportError) {
@@ -115,38 +90,51 @@ package enum RequestCheck {
   }
 
   private static func check(
-    _ field: HTTPField, _ kind: SensitiveField, _ request: ResourceRequest
+    _ field: HTTPField, _ request: ResourceRequest, _ hasHost: inout Bool
   ) throws(TransportError) {
-    switch kind {
-    case .forbidden:
+    let name = field.name.canonicalName
+    // The length rules out nearly every other name without comparing text.
+    switch (name.utf8.count, name) {
+    case (17, "transfer-encoding"), (7, "upgrade"), (14, "http2-settings"), (10, "keep-alive"),
+      (16, "proxy-connection"):
       throw .refused(
         .conflictingFraming, "the engine sets the header field \(field.name.rawName) itself",
         hint: field.name == .transferEncoding
           ? "leave it out: over HTTP/1.1 a stream of unknown length is sent in chunks" : "leave it out")
-    case .contentLength:
+    case (14, "content-length"):
       guard let length = request.body.length, Int64(digits: field.value) == length else {
         throw .refused(
           .conflictingFraming,
           "Content-Length is \(shown(field)), and the body's length \(request.body.length?.description ?? "not known")",
           hint: "leave the field out: the body knows its length; give a stream's length where the body is made")
       }
-    case .connection:
+    case (10, "connection"):
       let value = field.value.lowercased()
       guard value == "close" || value == "keep-alive" else {
         throw .refused(
           .conflictingFraming, "Connection is \(shown(field)), neither close nor keep-alive", hint: "leave it out")
       }
-    case .te:
+    case (2, "te"):
       guard field.value.lowercased() == "trailers" else {
         throw .refused(.conflictingFraming, "the TE field is \(shown(field)), not trailers", hint: "leave it out")
       }
-    case .host:
-      if let host = request.options.hostField, host == field.value { return }
-      guard let authority = request.head.authority, authority.isSameFieldName(as: field.value) else {
-        throw .refused(
-          .invalidHeader, "Host is \(shown(field)), and the URL's host \(request.head.authority ?? "")",
-          hint: "leave it out; for a host at another address, use ConnectionOptions.resolve(_:port:to:), or --resolve")
-      }
+    case (4, "host"): try checkHost(field, request, &hasHost)
+    default: break
+    }
+  }
+
+  private static func checkHost(
+    _ field: HTTPField, _ request: ResourceRequest, _ hasHost: inout Bool
+  ) throws(TransportError) {
+    guard !hasHost else {
+      throw .refused(.invalidHeader, "the request has several Host header fields", hint: "leave them out")
+    }
+    hasHost = true
+    if let host = request.options.hostField, host == field.value { return }
+    guard let authority = request.head.authority, authority.isSameFieldName(as: field.value) else {
+      throw .refused(
+        .invalidHeader, "Host is \(shown(field)), and the URL's host \(request.head.authority ?? "")",
+        hint: "leave it out; for a host at another address, use ConnectionOptions.resolve(_:port:to:), or --resolve")
     }
   }
 

@@ -12,7 +12,7 @@ public import HTTPTypes
 /// ```
 public struct RequestOptions: Sendable {
   /// The default limit of a collected body: 10 MiB.
-  public static let defaultMaximumBodyBytes = 10 * 1024 * 1024
+  package static let defaultMaximumBodyBytes = 10 * 1024 * 1024
 
   /// Whether the request may be sent more than once.
   public enum Idempotency: Sendable, Hashable {
@@ -99,8 +99,10 @@ public struct RequestOptions: Sendable {
     get { storage.value.sensitiveQueryItems }
     _modify { yield &storage.value.sensitiveQueryItems }
   }
-  /// The query items whose values errors and ledgers show, in addition to ``Redaction/shownQueryItems``. Use only names
-  /// whose values are never personal or secret. Default none.
+  /// The query items whose values errors and ledgers show, in addition to the usual items for paging, sorting and
+  /// formats, such as `page` and `per_page`. All other values are masked there. An item with a secret name is masked in
+  /// any case. So is a value of more than 64 bytes, or with characters other than letters, digits and `-._~,`. Use only
+  /// names whose values are never personal or secret. Default none.
   public var shownQueryItems: Set<String> {
     get { storage.value.shownQueryItems }
     _modify { yield &storage.value.shownQueryItems }
@@ -162,19 +164,17 @@ public struct RequestOptions: Sendable {
     _modify { yield &storage.value.onInterimResponse }
   }
 
-  /// Makes the default options.
-  public init() {}
-
-  /// Makes options of which some are set. All others are properties with defaults.
+  /// Makes options of which some are set; by default none. All others are properties with defaults.
   ///
   /// - Parameters:
   ///   - operation: the operation's name for logs and metrics. Default `nil`.
   ///   - timeouts: the timeouts. Default `nil`: the stack's.
   ///   - idempotency: whether the request may be sent more than once. Default ``Idempotency/byMethod``.
   public init(operation: String? = nil, timeouts: Timeouts? = nil, idempotency: Idempotency = .byMethod) {
-    self.operation = operation
-    self.timeouts = timeouts
-    self.idempotency = idempotency
+    // An option that is not set leaves the shared storage as it is.
+    if let operation { self.operation = operation }
+    if let timeouts { self.timeouts = timeouts }
+    if idempotency != .byMethod { self.idempotency = idempotency }
   }
 
   /// Whether the options may differ from the defaults; false if they were never changed.

@@ -34,7 +34,9 @@ package struct RequestTarget: Sendable, Hashable {
 
   /// The path and query, as HTTP's request target has them.
   package var pathAndQuery: String { query.map { path + "?" + $0 } ?? path }
+}
 
+extension RequestTarget {
   /// Parses an absolute URL.
   ///
   /// - Throws: stage `request`, code `invalid_url` or `unsupported_scheme`. The message ends with the URL, in which
@@ -58,13 +60,6 @@ package struct RequestTarget: Sendable, Hashable {
     } else {
       self = try Self.general(url)
     }
-  }
-
-  init(scheme: String, authority: String, path: String, query: String?) {
-    self.scheme = scheme
-    self.authority = authority
-    self.path = path
-    self.query = query
   }
 
   /// Parses a URL that may need normalization, which is slower. Control characters and spaces must have been refused

@@ -37,7 +37,7 @@ public struct ResourceRequest: Sendable {
   /// Whether the request has passed ``RequestCheck``. The same value need not be checked again.
   var isChecked: Bool { parts.isMarked }
 
-  func noteChecked() { parts.mark() }
+  func markChecked() { parts.mark() }
 
   /// Makes a request.
   public init(head: HTTPRequest, body: RequestBody = .empty, options: RequestOptions = RequestOptions()) {
@@ -64,7 +64,7 @@ extension ResourceRequest {
     self.init(head: head, body: body, options: options)
   }
 
-  /// Makes a request to an absolute URL, with an unchecked method.
+  /// Makes a request to an absolute URL with a method that is known at run time, such as `"POST"`.
   ///
   /// - Throws: the errors of the other form; and the code `invalid_method` if `method` is not a token (RFC 9110 §9.1).
   @_disfavoredOverload
@@ -91,7 +91,7 @@ extension ResourceRequest {
   /// Adds a header field, and keeps those of the same name.
   ///
   /// - Throws: stage `request`, code `invalid_header`, if the name or value is not allowed (RFC 9110 §5.1, §5.5).
-  public mutating func addHeader(_ name: String, _ value: String) throws(TransportError) {
+  package mutating func addHeader(_ name: String, _ value: String) throws(TransportError) {
     head.headerFields.append(try HTTPField(checkedName: name, value: value))
   }
 }
@@ -125,7 +125,7 @@ extension ResourceRequest {
   }
 
   /// Whether the request may be sent more than once.
-  public var isIdempotent: Bool {
+  package var isIdempotent: Bool {
     switch options.idempotency {
     case .idempotent, .generatedKey, .key: return true
     case .notIdempotent: return false

@@ -84,15 +84,14 @@ public struct ResourceResponse: Sendable {
   mutating func account(for account: SuccessAccount) { parts.value.account = account }
 
   /// All attempts, the successful one last.
-  public var attempts: [Attempt] { ledger.attempts }
+  package var attempts: [Attempt] { ledger.attempts }
   /// The status of the response.
   public var status: HTTPResponse.Status { head.status }
   /// The header fields of the response.
   public var headerFields: HTTPFields { head.headerFields }
 
-  /// Exists only so that the compiler can name the property to use.
-  @available(*, unavailable, renamed: "headerFields")
-  public var headers: HTTPFields { headerFields }
+  /// The header fields of the response, by names that are written as text: `response.headers["ETag"]`.
+  public var headers: RawHeaders { RawHeaders(headerFields) }
   /// Exists only so that the compiler can name the property to use.
   @available(*, unavailable, renamed: "status.code")
   public var statusCode: Int { status.code }

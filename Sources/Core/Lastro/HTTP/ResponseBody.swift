@@ -44,6 +44,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
   }
 
   private let storage: Storage
+  /// Returns the method and URL of the request, for errors of a stream that a caller reads.
+  private var request: (@Sendable () -> String)?
 
   /// Makes a body in memory.
   public init(_ bytes: Data) { storage = .bytes(bytes) }
@@ -111,6 +113,18 @@ public struct ResponseBody: AsyncSequence, Sendable {
     if case .source(let owner) = storage { (owner.source as? ObservedBody)?.awaitVerdict() }
   }
 
+  /// Returns the body with the request that its errors name.
+  ///
+  /// - Parameter request: returns the method and URL, without secrets. It is called if reading fails.
+  func naming(_ request: @escaping @Sendable () -> String) -> Self {
+    var result = self
+    result.request = request
+    return result
+  }
+
+  /// Returns an error of reading the body with the body's request.
+  package func named(_ error: TransportError) -> TransportError { error.naming(request) }
+
   /// Reads the whole body into memory.
   ///
   /// - Parameter limit: the maximum number of bytes.
@@ -125,7 +139,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
           stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit) byte\(limit == 1 ? "" : "s")",
           hint: "raise the limit, or stream the body", requestSent: true, facts: finalFacts)
         finish(failing: error)
-        throw error
+        throw named(error)
       }
       collected.append(chunk)
     }
@@ -136,8 +150,10 @@ public struct ResponseBody: AsyncSequence, Sendable {
   public struct AsyncIterator: AsyncIteratorProtocol {
     private var remaining: Data?
     private let owner: Owner?
+    private let request: (@Sendable () -> String)?
 
-    fileprivate init(_ storage: Storage) {
+    fileprivate init(_ storage: Storage, _ request: (@Sendable () -> String)?) {
+      self.request = request
       switch storage {
       case .bytes(let data):
         remaining = data.isEmpty ? nil : data
@@ -154,9 +170,12 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// - Throws: ``TransportError`` with the reason why the rest cannot be read, such as code `truncated_body` or stage
     ///   `cancelled`.
     public mutating func next() async throws(TransportError) -> Data? {
-      if let owner { return try await owner.source.next() }
-      defer { remaining = nil }
-      return remaining
+      guard let owner else { return remaining.take() }
+      do throws(TransportError) {
+        return try await owner.source.next()
+      } catch {
+        throw error.naming(request)
+      }
     }
 
     /// Returns the next chunk, or `nil` at the end.
@@ -164,14 +183,27 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// - Throws: ``TransportError`` with the reason why the rest cannot be read, such as code `truncated_body` or stage
     ///   `cancelled`.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(TransportError) -> Data? {
-      if let owner { return try await owner.source.next() }
-      defer { remaining = nil }
-      return remaining
+      guard let owner else { return remaining.take() }
+      do throws(TransportError) {
+        return try await owner.source.next()
+      } catch {
+        throw error.naming(request)
+      }
     }
   }
 
   /// Returns an iterator. A stream has a single reader: a second iterator continues where the first stopped.
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(storage) }
+  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(storage, request) }
+}
+
+extension TransportError {
+  /// Returns the error with a request, unless it has one.
+  fileprivate func naming(_ request: (@Sendable () -> String)?) -> TransportError {
+    guard let request, self.request == nil else { return self }
+    var result = self
+    result.request = request()
+    return result
+  }
 }
 
 /// A source that calls closures.

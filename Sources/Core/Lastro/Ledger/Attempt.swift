@@ -29,7 +29,7 @@ public struct Attempt: Sendable {
   }
 
   /// The number of the attempt in the call; 1 for the first.
-  public var number: Int
+  public var number = 1
   /// The result of the attempt.
   public var outcome: Outcome
   /// The status of the response, if there was one.
@@ -37,24 +37,24 @@ public struct Attempt: Sendable {
   /// The reason of the failure; `nil` if the attempt succeeded.
   public var error: TransportError?
   /// Whether a byte of the request may have left this machine.
-  public var requestSent: Bool
+  public var requestSent = false
   /// The wait before this attempt; zero for the first.
-  public var delay: Duration
+  public var delay = Duration.zero
   /// The source of ``delay``.
-  public var delaySource: DelaySource
+  public var delaySource = DelaySource.none
   /// The reason for the attempt: `first`, or the reason of the retry, such as `status 503`.
-  public var reason: String
+  public var reason = "first"
   /// The balance of the origin's retry quota after the cost of this attempt was deducted; `nil` if it had no cost.
   package var quotaLeft: Int?
   /// The start of the attempt, relative to the start of the call.
-  public var start: Duration
+  public var start = Duration.zero
   /// The duration of the attempt, from making the request to the decoded response.
-  public var duration: Duration
+  public var duration = Duration.zero
   /// The time spent on making and adapting the attempt's requests, including waits for tokens. It is part of
   /// ``duration``.
-  package var preparation: Duration
+  package var preparation = Duration.zero
   /// The URLs of the redirects followed during the attempt.
-  public var redirects: [String]
+  public var redirects: [String] = []
   /// The facts of the attempt's last transfer; `nil` if no transfer was started.
   public var facts: TransferFacts?
   /// The redaction for its descriptions: the usual names, and the secrets named by the call.
@@ -66,19 +66,6 @@ public struct Attempt: Sendable {
     var facts = facts ?? TransferFacts()
     facts.notes = earlier + facts.notes
     self.facts = facts
-  }
-
-  /// Creates an attempt.
-  package init(
-    number: Int = 1, outcome: Outcome, status: HTTPResponse.Status? = nil, error: TransportError? = nil,
-    requestSent: Bool = false, delay: Duration = .zero, delaySource: DelaySource = .none, reason: String = "first",
-    quotaLeft: Int? = nil, start: Duration = .zero, duration: Duration = .zero, preparation: Duration = .zero,
-    redirects: [String] = [], facts: TransferFacts? = nil
-  ) {
-    (self.number, self.outcome, self.status, self.error) = (number, outcome, status, error)
-    (self.requestSent, self.delay, self.delaySource) = (requestSent, delay, delaySource)
-    (self.reason, self.quotaLeft, self.start) = (reason, quotaLeft, start)
-    (self.duration, self.preparation, self.redirects, self.facts) = (duration, preparation, redirects, facts)
   }
 }
 
@@ -116,10 +103,10 @@ extension Attempt: Encodable, CustomStringConvertible {
     try container.encode(facts?.bytesSent, forKey: .bytesSent)
     try container.encode(facts?.bytesReceived, forKey: .bytesReceived)
     try container.encode(facts?.resends, forKey: .resends)
-    try container.encode(facts?.timings, forKey: .timings)
+    try container.encode(facts?.timings.record, forKey: .timings)
     try container.encode(
       facts?.bodyCut.map { Cause(stage: $0.stage, code: $0.code, message: $0.message) }, forKey: .bodyCut)
-    try container.encode(facts?.notes, forKey: .notes)
+    try container.encode(facts?.notes.map(TransferFacts.Note.Record.init), forKey: .notes)
   }
 
   /// The attempt on one line, without secrets.

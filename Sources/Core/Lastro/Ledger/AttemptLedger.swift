@@ -76,6 +76,8 @@ public struct AttemptLedger: Sendable {
     var attempt = result.attempts[last]
     attempt.outcome = error.stage == .cancelled ? .cancelled : .failed
     attempt.error = error
+    // The ledger has the request already.
+    attempt.error?.request = nil
     attempt.duration += age
     attempt.facts?.complete(by: facts)
     result.storage.value.attempts[last] = attempt
@@ -160,12 +162,7 @@ extension AttemptLedger: Encodable {
   }
 
   /// Returns the ledger as one JSON object on one line, with sorted keys.
-  public func json() -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // The numbers are finite and the keys are strings, so encoding cannot fail.
-    return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
-  }
+  public func json() -> String { jsonText() }
 }
 
 extension Retry.End {

@@ -32,12 +32,11 @@ struct SuccessAccount: Sendable {
     of method: HTTPRequest.Method?, _ url: String?, _ status: HTTPResponse.Status, _ redirects: [String],
     _ facts: TransferFacts, _ redaction: Redaction
   ) -> AttemptLedger {
-    var attempt = Attempt(
+    let attempt = Attempt(
       number: earlier.count + 1, outcome: .succeeded, status: status, requestSent: requestSent,
       delay: cause?.delay ?? .zero, delaySource: cause?.delaySource ?? .none, reason: cause?.reason ?? "first",
-      quotaLeft: cause?.quotaLeft,
-      start: start, duration: duration, preparation: preparation, redirects: redirects, facts: facts)
-    attempt.redaction = redaction
+      quotaLeft: cause?.quotaLeft, start: start, duration: duration, preparation: preparation, redirects: redirects,
+      facts: facts, redaction: redaction)
     return AttemptLedger(
       callID: callID, method: method, url: url, redaction: redaction, operation: operation,
       idempotencyKey: idempotencyKey, limit: limit, elapsed: elapsed, attempts: earlier + [attempt])

@@ -39,22 +39,14 @@ extension TransferFacts {
   }
 }
 
-extension TransferFacts.Timings: Encodable {
-  enum CodingKeys: String, CodingKey {
-    case queued = "queued_s", nameLookup = "name_lookup_s", connect = "connect_s", tls = "tls_s"
-    case requestStart = "request_start_s", firstByte = "first_byte_s", total = "total_s"
-  }
-
-  /// Writes times in seconds. Phases that did not happen are left out.
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(queued.inRoundedSeconds, forKey: .queued)
-    try container.encodeIfPresent(nameLookup?.inRoundedSeconds, forKey: .nameLookup)
-    try container.encodeIfPresent(connect?.inRoundedSeconds, forKey: .connect)
-    try container.encodeIfPresent(tls?.inRoundedSeconds, forKey: .tls)
-    try container.encodeIfPresent(requestStart?.inRoundedSeconds, forKey: .requestStart)
-    try container.encodeIfPresent(firstByte?.inRoundedSeconds, forKey: .firstByte)
-    try container.encode(total.inRoundedSeconds, forKey: .total)
+extension TransferFacts.Timings {
+  /// The times in seconds, in the JSON of a ledger. Phases that did not happen are left out.
+  var record: [String: Double] {
+    let all: [String: Duration?] = [
+      "queued_s": queued, "name_lookup_s": nameLookup, "connect_s": connect, "tls_s": tls,
+      "request_start_s": requestStart, "first_byte_s": firstByte, "total_s": total,
+    ]
+    return all.compactMapValues { $0?.inRoundedSeconds }
   }
 
   /// The phases that took any time, in chronological order.

@@ -1,74 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
+package import FoundationEssentials
 import HTTPTypes
-public import Logging
+import Logging
 
-/// Logs requests and their results with swift-log. Secrets are masked unless that is switched off.
-///
-/// Messages are constant texts, suitable for counting and filtering. Details are in the metadata: `call` and `attempt`
-/// (the same for all related messages), `hop`, `operation`, `method`, `url`, `status`, `duration_ms`, `bytes`,
-/// `http_version`, `remote`, `reused`, `stage`, `code`, `error`, `hint` and `engine_code` (the engine's own code of the
-/// failure). `headers`, `body` and `curl` are included if requested. Every value is on one line.
-///
-/// Scheduled requests and cancellations by the caller are logged at level debug, successes at info, and failed
-/// attempts, which may be retried, at warning.
-///
-/// The interceptor changes no request and asks for no retry. Put it last to log requests as they are sent.
-///
-/// ```swift
-/// configuration.interceptors = [
-///   .retry,
-///   LoggingInterceptor(logger: Logger(label: "github"), verbosity: .headers),
-/// ]
-/// ```
-public struct LoggingInterceptor: HTTPResourceInterceptor, PromptInterceptor {
-  /// The amount of detail to log.
-  public enum Verbosity: Sendable, Hashable {
-    /// Logs the method, the URL, the status, times and failures.
-    case basic
-    /// Adds the header fields, with secret values masked.
-    case headers
-    /// Adds the header fields, and for every body in memory that is text, at most the given number of bytes.
-    case bodies(limit: Int)
-  }
+/// The interceptor that `.logging(_:verbosity:redaction:rendersCurlCommands:)` makes, where it is documented.
+package struct LoggingInterceptor: HTTPResourceInterceptor, PromptInterceptor {
+  package typealias Verbosity = StandardInterceptor.Verbosity
 
-  /// The log levels of the messages.
-  private enum Levels {
-    /// A request that is passed to the transport.
-    static let scheduled = Logger.Level.debug
-    static let succeeded = Logger.Level.info
-    /// A failed attempt, which may be retried.
-    static let failed = Logger.Level.warning
-    /// A cancellation by the caller.
-    static let cancelled = Logger.Level.debug
-  }
-
-  private let logger: Logger
-  private let verbosity: Verbosity
-  private let redaction: Redaction
-  private let rendersCurlCommands: Bool
-
-  /// Creates an interceptor.
-  ///
-  /// - Parameters:
-  ///   - logger: the logger. Its own level determines which messages are computed at all.
-  ///   - verbosity: the amount of detail.
-  ///   - redaction: the rules for masking, in addition to the secrets named by a request's options.
-  ///   - rendersCurlCommands: whether scheduled requests are also logged as `curl` commands. Their bodies are shown
-  ///     only if `verbosity` includes bodies.
-  public init(
-    logger: Logger, verbosity: Verbosity = .basic, redaction: Redaction = .standard, rendersCurlCommands: Bool = false
-  ) {
-    self.logger = logger
-    self.verbosity = verbosity
-    self.redaction = redaction
-    self.rendersCurlCommands = rendersCurlCommands
-  }
+  let logger: Logger
+  var verbosity = Verbosity.basic
+  var redaction = Redaction.standard
+  var rendersCurlCommands = false
 
   /// Logs "request scheduled".
-  public func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {
-    guard logger.logLevel <= Levels.scheduled else { return }
+  package func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {
+    guard logger.logLevel <= .debug else { return }
     let redaction = redaction.adding(request)
     var metadata = metadata(request, context, redaction)
     add(request.head.headerFields, to: &metadata, redaction)
@@ -79,26 +26,26 @@ public struct LoggingInterceptor: HTTPResourceInterceptor, PromptInterceptor {
       let command = CurlCommand.render(request, redaction: redaction, maximumBodyBytes: bodyLimit ?? 0)
       metadata["curl"] = "\(command.onOneLine)"
     }
-    logger.log(level: Levels.scheduled, "request scheduled", metadata: metadata)
+    logger.log(level: .debug, "request scheduled", metadata: metadata)
   }
 
   /// Logs "request succeeded".
-  public func interceptSucceeded(
+  package func interceptSucceeded(
     _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
   ) async {
-    guard logger.logLevel <= Levels.succeeded else { return }
+    guard logger.logLevel <= .info else { return }
     let redaction = redaction.adding(request)
     var metadata = metadata(request, context, redaction)
     add(response, body, to: &metadata, redaction)
-    logger.log(level: Levels.succeeded, "request succeeded", metadata: metadata)
+    logger.log(level: .info, "request succeeded", metadata: metadata)
   }
 
   /// Logs "request failed", "request cancelled", or "request not made" if no request was passed to the transport.
-  public func interceptFailed(
+  package func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext
   ) async -> Retry.Action {
-    let level = error.isCancelled ? Levels.cancelled : Levels.failed
+    let level: Logger.Level = error.isCancelled ? .debug : .warning
     guard logger.logLevel <= level else { return .none }
     let redaction = request.map { self.redaction.adding($0) } ?? self.redaction
     var metadata = metadata(request, context, redaction)

@@ -21,8 +21,10 @@ public struct FetchEvent: Sendable {
     case retryScheduled(delay: Duration, source: Attempt.DelaySource, reason: String)
     /// The call ended with the response or the error that the caller receives.
     case callEnded(Result<ResourceResponse, HTTPFetchError<any Error>>)
-    /// The body of a stream ended: it was read to its end, failed, or was abandoned.
-    case bodyEnded(BodyEnd)
+    /// The body of a stream ended: it was read to its end, failed, or was abandoned. `bytes` is the number of bytes
+    /// that the reader received. `error` is the reason why the body is not complete; the cancelled error if it was
+    /// abandoned. `facts` are those of the whole transfer, if they are known.
+    case bodyEnded(bytes: Int64, error: TransportError?, facts: TransferFacts?)
   }
 
   /// The response of the transport.
@@ -31,22 +33,16 @@ public struct FetchEvent: Sendable {
     public var response: ResourceResponse
     /// The body if it was collected; `nil` if it is streamed.
     public var body: Data?
-
-    /// Creates an answer.
-    package init(response: ResourceResponse, body: Data?) {
-      self.response = response
-      self.body = body
-    }
   }
 
   /// The end of a stream's body.
-  public struct BodyEnd: Sendable {
+  package struct BodyEnd: Sendable {
     /// The number of bytes that the reader received.
-    public var bytes: Int64
+    package var bytes: Int64
     /// The reason why the body is not complete; the cancelled error if it was abandoned.
-    public var error: TransportError?
+    package var error: TransportError?
     /// The facts of the whole transfer, if they are known.
-    public var facts: TransferFacts?
+    package var facts: TransferFacts?
 
     /// Creates the end of a body.
     package init(bytes: Int64, error: TransportError? = nil, facts: TransferFacts? = nil) {
@@ -59,32 +55,17 @@ public struct FetchEvent: Sendable {
   /// The kind of event, with its values.
   public var kind: Kind
   /// The identifier of the call within the process.
-  public var callID: UInt64
+  public var callID: UInt64 = 0
   /// The number of the attempt; 0 before the first.
-  public var attempt: Int
+  public var attempt = 1
   /// The number of redirects followed in the attempt.
-  public var hop: Int
+  public var hop = 0
   /// The operation of the resource (``RequestOptions/operation``).
   public var operation: String?
   /// Whether the body is streamed.
-  public var isStream: Bool
+  public var isStream = false
   /// The time of the event on the stack's clock (``TimeSource/now``).
-  public var time: Duration
+  public var time = Duration.zero
   /// The time of the event since 1970 (``TimeSource/sinceEpoch``).
-  public var sinceEpoch: Duration
-
-  /// Creates an event, for tests of observers.
-  package init(
-    _ kind: Kind, callID: UInt64 = 0, attempt: Int = 1, hop: Int = 0, operation: String? = nil, isStream: Bool = false,
-    time: Duration = .zero, sinceEpoch: Duration = .zero
-  ) {
-    self.kind = kind
-    self.callID = callID
-    self.attempt = attempt
-    self.hop = hop
-    self.operation = operation
-    self.isStream = isStream
-    self.time = time
-    self.sinceEpoch = sinceEpoch
-  }
+  public var sinceEpoch = Duration.zero
 }

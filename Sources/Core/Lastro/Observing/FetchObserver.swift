@@ -22,8 +22,8 @@ public import HTTPTypes
 /// never read. A call that succeeded has a successful attempt. A call that is cancelled after that attempt ended still
 /// fails.
 public protocol FetchObserver: Sendable {
-  /// Receives an event, on the task of the call; ``FetchEvent/Kind-swift.enum/bodyEnded(_:)`` may be reported on any
-  /// thread. The call waits for the return, so pass long work to another task.
+  /// Receives an event, on the task of the call; ``FetchEvent/Kind-swift.enum/bodyEnded(bytes:error:facts:)`` may be
+  /// reported on any thread. The call waits for the return, so pass long work to another task.
   func observe(_ event: FetchEvent)
 
   /// Returns header fields that propagate a trace, such as `traceparent`. They are set on the request that was most

@@ -3,7 +3,7 @@
 import FoundationEssentials
 internal import LastroSupport
 
-/// The body of a stream whose end is reported to observers: once, and not before ``begin()``.
+/// The body of a stream whose end is reported to observers: once, and not before ``markCallSuccessful()``.
 final class ObservedBody: ResponseBodySource {
   private struct State {
     /// The iterator of the body; `nil` while a read uses it.
@@ -45,7 +45,7 @@ final class ObservedBody: ResponseBodySource {
   var finalFacts: TransferFacts? { body.finalFacts }
 
   /// Marks the call as successful. From this point on the body belongs to its reader.
-  func begin() {
+  func markCallSuccessful() {
     state.withLock { $0.hasBegun = true }
     tell()
   }
@@ -61,11 +61,11 @@ final class ObservedBody: ResponseBodySource {
         state.iterator = iterator
         state.bytes += Int64(chunk?.count ?? 0)
       }
-      if chunk == nil { end(nil) }
+      if chunk == nil { recordFirstEnd(nil) }
       return chunk
     } catch {
       state.withLock { $0.hasFailed = true }
-      end(error)
+      recordFirstEnd(error)
       throw error
     }
   }
@@ -74,7 +74,7 @@ final class ObservedBody: ResponseBodySource {
     body.cancel()
     // A body that has already ended normally must not be reported as abandoned: report its end now.
     state.withLock { $0.awaitsVerdict = false }
-    end(.cancelled(requestSent: true))
+    recordFirstEnd(.cancelled(requestSent: true))
   }
 
   /// Delays the report of a normal end until ``finish(failing:)`` or ``cancel()`` is called.
@@ -103,7 +103,7 @@ final class ObservedBody: ResponseBodySource {
     tell()
   }
 
-  private func end(_ error: TransportError?) {
+  private func recordFirstEnd(_ error: TransportError?) {
     state.withLock { state in
       guard state.end == nil else { return }
       state.end = FetchEvent.BodyEnd(bytes: state.bytes, error: error, facts: body.finalFacts)
@@ -121,8 +121,8 @@ final class ObservedBody: ResponseBodySource {
     guard let end else { return }
     progress?.finish()
     let event = FetchEvent(
-      .bodyEnded(end), callID: callID, attempt: attempt, hop: hop, operation: operation, isStream: true,
-      time: time.now(), sinceEpoch: time.sinceEpoch())
+      kind: .bodyEnded(bytes: end.bytes, error: end.error, facts: end.facts), callID: callID, attempt: attempt,
+      hop: hop, operation: operation, isStream: true, time: time.now(), sinceEpoch: time.sinceEpoch())
     for observer in observers { observer.observe(event) }
   }
 }

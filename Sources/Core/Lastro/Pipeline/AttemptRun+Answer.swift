@@ -105,8 +105,8 @@ extension AttemptRun {
   }
 
   /// Makes the value from a successful response, and records the attempt.
-  func finish(
-    _ exchange: inout ReceivedResponse, _ decode: FetchCall.Decode, _ decodeError: FetchCall.DecodeError
+  func decodeValue(
+    from exchange: inout ReceivedResponse, _ decode: FetchCall.Decode, _ decodeError: FetchCall.DecodeError
   ) throws(AttemptFailure) {
     if isEmpty(exchange) {
       exchange.body.cancel()
@@ -117,7 +117,7 @@ extension AttemptRun {
       }
       exchange.body = exchange.body.required(of: exchange.response.status)
     }
-    if plan.isStream { exchange.body = observed(exchange.body) }
+    if plan.isStream { exchange.body = observed(exchange.body, of: exchange.request) }
     do {
       try decode(exchange.body, exchange.response)
     } catch {
@@ -146,13 +146,15 @@ extension AttemptRun {
     exchange.response.ledger = exchange.response.ledger.noting(notes)
   }
 
-  private func observed(_ body: ResponseBody) -> ResponseBody {
-    guard !plan.configuration.observers.isEmpty || options.progress != nil else { return body }
+  /// Returns the body for its reader: its errors name the request, and observers see its end.
+  private func observed(_ body: ResponseBody, of request: ResourceRequest) -> ResponseBody {
+    let name = { @Sendable [redaction] in redaction.text(request.summary(redaction)) }
+    guard !plan.configuration.observers.isEmpty || options.progress != nil else { return body.naming(name) }
     let observed = ObservedBody(
       body, observers: plan.configuration.observers, time: plan.configuration.timeSource, callID: call.callID,
       attempt: earlier + 1, hop: hops, operation: options.operation, progress: options.progress)
     observedBody = observed
-    return ResponseBody(source: observed)
+    return ResponseBody(source: observed).naming(name)
   }
 
   /// Returns the failure for a response that becomes the value of the call if no interceptor asks for another attempt.
@@ -172,9 +174,9 @@ extension AttemptRun {
   func settle(_ answer: ReceivedResponse, _ error: HTTPFetchError<any Error>) -> ReceivedResponse {
     var answer = answer
     answer.response.ledger = error.ledger
-    if plan.isStream { answer.body = observed(answer.body) }
+    if plan.isStream { answer.body = observed(answer.body, of: answer.request) }
     call.emit(.callEnded(.success(answer.response)), of: self)
-    if let observedBody { observedBody.begin() } else { options.progress?.finish() }
+    if let observedBody { observedBody.markCallSuccessful() } else { options.progress?.finish() }
     return answer
   }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 // The stages that run code from outside the library: request makers, interceptors and signers. That code may take long
 // and may ignore cancellation. When its time is over, the call continues without it.
 
@@ -13,12 +15,9 @@ extension AttemptRun {
     let making = plan.baseRequestMaking
     let core = plan.core
     let callID = call.callID
-    let made = try await inTime("the base request maker") { () -> Result<ResourceRequest, any Error> in
-      do {
-        return .success(
-          try await CallContext.$callID.withValue(callID) { try await core.coding { try await making.make() } })
-      } catch {
-        return .failure(error)
+    let made: Result<ResourceRequest, any Error> = try await inTime("the base request maker") {
+      await Result { () async throws in
+        try await CallContext.$callID.withValue(callID) { try await core.coding { try await making.make() } }
       }
     }
     do { return .success(try based(on: made.get())) } catch { return .failure(error) }
@@ -58,7 +57,7 @@ extension AttemptRun {
     var result = base
     var redirects = redirects
     var redaction = redaction
-    for interceptor in interceptors.having(.makeRequest) {
+    for (index, interceptor) in interceptors.all.enumerated() where interceptors.has(.makeRequest, at: index) {
       let adapted = await interceptor.interceptMakeRequest(result, context: context)
       // Add the request's secrets now: the next interceptor may throw an error that contains them.
       if case .success(let request) = adapted { redaction = redaction.adding(request) }
@@ -77,13 +76,8 @@ extension AttemptRun {
   func sign(_ request: ResourceRequest) async throws(AttemptFailure) -> ResourceRequest {
     let signers = plan.configuration.signers
     let context = context
-    let result = try await inTime("a signer", request) {
-      do {
-        return Result<ResourceRequest, any Error>.success(
-          try await Lastro.signed(request, by: signers, context: context))
-      } catch {
-        return .failure(error)
-      }
+    let result: Result<ResourceRequest, any Error> = try await inTime("a signer", request) {
+      await Result { () async throws in try await Lastro.signed(request, by: signers, context: context) }
     }
     switch result {
     case .success(let signed):
@@ -105,12 +99,12 @@ extension AttemptRun {
     let context = context
     if plan.waitingHooks.contains(.scheduled) {
       try await inTime("the scheduled hook of an interceptor", request) {
-        for interceptor in interceptors.having(.scheduled) {
+        for (index, interceptor) in interceptors.all.enumerated() where interceptors.has(.scheduled, at: index) {
           await interceptor.interceptScheduled(request, context: context)
         }
       }
     } else {
-      for interceptor in interceptors.having(.scheduled) {
+      for (index, interceptor) in interceptors.all.enumerated() where interceptors.has(.scheduled, at: index) {
         await interceptor.interceptScheduled(request, context: context)
       }
     }
@@ -126,12 +120,12 @@ extension AttemptRun {
     if plan.waitingHooks.contains(.succeeded) {
       let left = timeLeft.map { max($0, Self.grace) }
       _ = await interruptible(within: left, time: plan.configuration.timeSource) {
-        for interceptor in interceptors.having(.succeeded) {
+        for (index, interceptor) in interceptors.all.enumerated() where interceptors.has(.succeeded, at: index) {
           await interceptor.interceptSucceeded(request, response: response, body: body, context: context)
         }
       }
     } else {
-      for interceptor in interceptors.having(.succeeded) {
+      for (index, interceptor) in interceptors.all.enumerated() where interceptors.has(.succeeded, at: index) {
         await interceptor.interceptSucceeded(request, response: response, body: body, context: context)
       }
     }

@@ -15,7 +15,7 @@ final class AttemptRun {
   /// The reason for this attempt; `nil` for the first.
   let cause: AttemptCause?
   /// The quota that the attempt cost, until it is refunded.
-  var payment: Payment?
+  var payment: RetryDecision.Price?
   /// The start time of the attempt.
   var start: Duration
   /// The time when making the latest request began; `nil` once the request is made.
@@ -44,15 +44,9 @@ final class AttemptRun {
   /// The redaction for texts of the call: the usual names, and those that its requests have named so far.
   @exclusivity(unchecked) var redaction: Redaction
 
-  struct Payment {
-    var origin: Origin
-    var amount: Int
-    var left: Int
-  }
-
   init(
     of call: FetchCall, after previous: AttemptRun? = nil, because cause: AttemptCause? = nil,
-    for payment: Payment? = nil
+    for payment: RetryDecision.Price? = nil
   ) {
     self.call = call
     self.cause = cause
@@ -74,7 +68,8 @@ final class AttemptRun {
   var context: AttemptContext {
     var context = AttemptContext(
       callID: call.callID, attempt: earlier + 1, retryState: call.retryState, hop: hops,
-      redirectedFrom: redirectedFrom, wasScheduled: wasScheduled)
+      wasScheduled: wasScheduled)
+    context.redirectedFrom = redirectedFrom
     context.isLast = context.attempt >= plan.configuration.maximumAttempts
     return context
   }
@@ -137,9 +132,8 @@ final class AttemptRun {
       error: failure.record.transportError, requestSent: requestSent, delay: cause?.delay ?? .zero,
       delaySource: cause?.delaySource ?? .none, reason: cause?.reason ?? "first", quotaLeft: cause?.quotaLeft,
       start: start - call.start, duration: now - start, preparation: preparation, redirects: redirects?.urls ?? [],
-      facts: failure.facts)
+      facts: failure.facts, redaction: redaction)
     attempt.note(redirects?.notes ?? [])
-    attempt.redaction = redaction
     return attempt
   }
 }
@@ -168,7 +162,7 @@ final class AttemptFailure: Error, Sendable {
 // `AttemptRun+Hooks.swift`.
 
 extension AttemptRun {
-  func begin() throws(AttemptFailure) {
+  func startAttempt() throws(AttemptFailure) {
     if earlier > 0 { start = now() }
     preparationStart = start
     call.emit(.attemptStarted(number: earlier + 1), of: self)

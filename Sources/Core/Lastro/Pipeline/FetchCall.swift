@@ -7,8 +7,11 @@ import Synchronization
 /// task only, and no access to a variable extends over a function call. Therefore, exclusivity is unchecked for some
 /// variables.
 final class FetchCall {
+  /// The number of the latest call of the process.
+  private static let lastID = Atomic<UInt64>(0)
+
   let plan: FetchPlan
-  let callID = CallCounter.next()
+  let callID = FetchCall.lastID.wrappingAdd(1, ordering: .relaxed).newValue
   /// The start time of the call on the plan's clock.
   let start: Duration
   @exclusivity(unchecked) var retryState = Retry.State.empty
@@ -22,7 +25,7 @@ final class FetchCall {
 
   /// Ends the call successfully, unless its caller has cancelled it: a cancelled caller always gets the cancellation
   /// error.
-  func end(
+  func succeed(
     with response: ResourceResponse, of attempt: AttemptRun
   ) throws(HTTPFetchError<any Error>) -> ResourceResponse {
     settleQuota(after: attempt)
@@ -32,7 +35,7 @@ final class FetchCall {
       throw ended(cancelled(nil, attempt), attempt)
     }
     emit(.callEnded(.success(response)), of: attempt)
-    if let body = attempt.observedBody { body.begin() } else { attempt.options.progress?.finish() }
+    if let body = attempt.observedBody { body.markCallSuccessful() } else { attempt.options.progress?.finish() }
     return response
   }
 
@@ -65,17 +68,10 @@ final class FetchCall {
       }
     let time = plan.configuration.timeSource
     return FetchEvent(
-      kind, callID: callID, attempt: number, hop: attempt?.hops ?? 0,
+      kind: kind, callID: callID, attempt: number, hop: attempt?.hops ?? 0,
       operation: (attempt?.options ?? plan.options).operation, isStream: plan.isStream, time: time.now(),
       sinceEpoch: time.sinceEpoch())
   }
-}
-
-/// Assigns numbers to the calls of the process.
-private enum CallCounter {
-  private static let last = Atomic<UInt64>(0)
-
-  static func next() -> UInt64 { last.wrappingAdd(1, ordering: .relaxed).newValue }
 }
 
 // The stages after a failed attempt, in the order in which they run.
@@ -147,7 +143,7 @@ extension FetchCall {
       let payment = try pay(price, after: failure, of: attempt)
       body?.cancel()
       let cause = AttemptCause(
-        delay: delay, delaySource: source, reason: failure.reasonOfRetry, quotaLeft: payment?.left)
+        delay: delay, delaySource: source, reason: failure.reasonOfRetry, quotaLeft: payment?.tokens)
       attempt = AttemptRun(of: self, after: attempt, because: cause, for: payment)
       emit(.retryScheduled(delay: delay, source: source, reason: cause.reason), of: attempt)
       guard delay > .zero else { return }
@@ -190,17 +186,18 @@ extension FetchCall {
 }
 
 extension FetchCall {
-  /// Deducts the cost of a retry from the quota.
+  /// Deducts the cost of a retry from the quota, and returns it with the balance after that.
   ///
   /// - Throws: the failure, if other calls have used up the quota in the meantime.
   private func pay(
     _ price: RetryDecision.Price?, after error: HTTPFetchError<any Error>, of attempt: AttemptRun
-  ) throws(HTTPFetchError<any Error>) -> AttemptRun.Payment? {
-    guard let price, let quota = plan.configuration.retryQuota else { return nil }
+  ) throws(HTTPFetchError<any Error>) -> RetryDecision.Price? {
+    guard var price, let quota = plan.configuration.retryQuota else { return nil }
     guard let left = quota.pay(price.amount, for: price.origin) else {
       throw ending(error, attempt, because: .quotaSpent(price.origin))
     }
-    return AttemptRun.Payment(origin: price.origin, amount: price.amount, left: left)
+    price.tokens = left
+    return price
   }
 
   /// Refunds the cost of an attempt that succeeded or was not made.

@@ -8,7 +8,15 @@ struct InterceptorChain: Sendable {
   private let known: [KnownHooks]
 
   init(_ interceptors: [any HTTPResourceInterceptor]) {
-    self.init(interceptors, interceptors.indices.map { KnownHooks.of(type(of: interceptors[$0])) })
+    // Hooks are known by type, so the chain has the interceptor behind each ``StandardInterceptor``.
+    let isWrapped = interceptors.contains { $0 is StandardInterceptor }
+    let all = isWrapped ? interceptors.map { Self.unwrapped($0) } : interceptors
+    self.init(all, all.map { KnownHooks.of(type(of: $0)) })
+  }
+
+  private static func unwrapped(_ interceptor: any HTTPResourceInterceptor) -> any HTTPResourceInterceptor {
+    guard let standard = interceptor as? StandardInterceptor else { return interceptor }
+    return standard.base
   }
 
   private init(_ all: [any HTTPResourceInterceptor], _ known: [KnownHooks]) {
@@ -39,26 +47,4 @@ struct InterceptorChain: Sendable {
 
   /// Returns whether the interceptor at an index has a hook.
   func has(_ hook: HookSet, at index: Int) -> Bool { known[index].present.contains(hook) }
-
-  /// Returns the interceptors that have a hook, in order.
-  func having(_ hook: HookSet) -> some Sequence<any HTTPResourceInterceptor> { WithHook(chain: self, hook: hook) }
-}
-
-private struct WithHook: Sequence, IteratorProtocol {
-  let chain: InterceptorChain
-  let hook: HookSet
-  private var index = 0
-
-  init(chain: InterceptorChain, hook: HookSet) {
-    self.chain = chain
-    self.hook = hook
-  }
-
-  mutating func next() -> (any HTTPResourceInterceptor)? {
-    while index < chain.all.count {
-      defer { index += 1 }
-      if chain.has(hook, at: index) { return chain.all[index] }
-    }
-    return nil
-  }
 }

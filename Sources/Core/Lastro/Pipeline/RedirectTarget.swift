@@ -52,7 +52,7 @@ package struct RedirectTarget: Equatable {
 
 extension RequestTarget {
   /// The URL as one string, without the fragment.
-  var absolute: String { "\(scheme)://\(authority)\(pathAndQuery)" }
+  package var absolute: String { "\(scheme)://\(authority)\(pathAndQuery)" }
 
   /// Applies the path and the query of a reference that has neither scheme nor authority.
   fileprivate mutating func resolve(_ reference: Substring) {

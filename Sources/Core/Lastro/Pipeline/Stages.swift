@@ -26,7 +26,7 @@ extension FetchCall {
         try? decode(answer.body, answer.response)
         return answer.response
       }
-      return try end(with: response, of: attempt)
+      return try succeed(with: response, of: attempt)
     }
   }
 }
@@ -37,7 +37,7 @@ extension AttemptRun {
   func run(
     _ decode: FetchCall.Decode, _ decodeError: FetchCall.DecodeError
   ) async throws(AttemptFailure) -> ResourceResponse {
-    try begin()
+    try startAttempt()
     var base =
       if let make = plan.baseRequestMaking.makeAtOnce { makeBase(by: make) } else { try await makeBaseInTime() }
     var exchange: ReceivedResponse
@@ -62,7 +62,7 @@ extension AttemptRun {
       let isValue = plan.acceptance == .all && !(isWithoutBody && isSuccess(exchange))
       throw isValue ? unsettled(exchange) : await badStatus(exchange, decodeError)
     }
-    try finish(&exchange, decode, decodeError)
+    try decodeValue(from: &exchange, decode, decodeError)
     if plan.hooks.contains(.succeeded) { await tellSucceeded(exchange) }
     return exchange.response
   }

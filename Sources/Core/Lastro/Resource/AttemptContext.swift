@@ -12,7 +12,7 @@ public struct AttemptContext: Sendable {
   /// The number of redirects followed in this attempt; 0 for the request that the resource made.
   public let hop: Int
   /// The response that redirected to the current request; `nil` when ``hop`` is 0.
-  public let redirectedFrom: ResourceResponse?
+  package internal(set) var redirectedFrom: ResourceResponse?
   /// Whether the `interceptScheduled` hook was called for a request of this attempt. In the failure hook it is false if
   /// no request could be made, the request was refused, or the time limit passed first.
   public let wasScheduled: Bool
@@ -21,14 +21,12 @@ public struct AttemptContext: Sendable {
 
   /// Makes a context; for tests of interceptors.
   public init(
-    callID: UInt64 = 0, attempt: Int = 1, retryState: Retry.State = .empty, hop: Int = 0,
-    redirectedFrom: ResourceResponse? = nil, wasScheduled: Bool = false
+    callID: UInt64 = 0, attempt: Int = 1, retryState: Retry.State = .empty, hop: Int = 0, wasScheduled: Bool = false
   ) {
     self.callID = callID
     self.attempt = attempt
     self.retryState = retryState
     self.hop = hop
-    self.redirectedFrom = redirectedFrom
     self.wasScheduled = wasScheduled
   }
 }

@@ -48,13 +48,6 @@ extension ErrorDecoding where Payload == Data {
   }
 }
 
-extension ErrorDecoding where APIError == RawAPIError, Payload == Data {
-  /// A decoding that keeps the bytes unchanged. It returns `nil` for an absent or empty payload.
-  package static var raw: Self {
-    Self { payload, _ in payload.flatMap { $0.isEmpty ? nil : RawAPIError(bytes: $0) } }
-  }
-}
-
 extension ErrorDecoding where APIError == TextAPIError, Payload == Data {
   /// A decoding of text by its charset (``ModelDecoding/text``), such as an error page. It returns `nil` for an absent or
   /// empty payload, and throws if the bytes are not text of that charset.

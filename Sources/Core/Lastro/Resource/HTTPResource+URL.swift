@@ -15,8 +15,9 @@ extension HTTPResource where Model: Decodable, APIError: Decodable {
   ///
   /// The URL is parsed when the resource is fetched, by the rules of
   /// ``ResourceRequest/init(method:url:headers:body:options:)-(HTTPRequest.Method,_,_,_,_)``. A malformed URL fails the
-  /// fetch with stage `request`. If a program makes the same call in several places, declare it once, as an
-  /// ``HTTPResourceEndpoint``. The parameters are those of ``send(_:_:query:headers:body:as:or:decoder:options:)``.
+  /// fetch with stage `request`.
+  /// If a program makes the same call in several places, declare it once, as an ``HTTPResourceEndpoint``. The
+  /// parameters are those of ``send(_:_:query:headers:body:as:or:decoder:options:)``.
   public static func get(
     _ url: some URLConvertible, query: QueryItems = [:], headers: RawHeaders = [:], as model: Model.Type = Model.self,
     or error: APIError.Type = APIError.self, decoder: JSONDecoder? = nil, options: RequestOptions = RequestOptions()
@@ -225,6 +226,29 @@ extension HTTPResource where Model == ResponseBody, APIError: Decodable {
     let body = Result { try body() }
     return Self(
       method, url, query, headers, decoding: .streamed, errorDecoding: .json(decoder: decoder), options, body.get)
+  }
+}
+
+// Disfavored, because a call that names neither type asks for the bytes.
+extension HTTPResource where Model == ResponseBody, APIError == TextAPIError {
+  /// Returns a resource that gets a URL. The response is streamed; errors are kept as text. The parameters are those of
+  /// ``send(_:_:query:headers:body:as:decoder:options:)``.
+  @_disfavoredOverload
+  public static func get(
+    _ url: some URLConvertible, query: QueryItems = [:], headers: RawHeaders = [:],
+    options: RequestOptions = RequestOptions()
+  ) -> Self {
+    Self(.get, url, query, headers, decoding: .streamed, errorDecoding: .text, options) { .empty }
+  }
+
+  /// Returns a resource that posts a value as JSON. The response is streamed; errors are kept as text. The value is
+  /// encoded as ``post(_:json:encoder:query:headers:as:or:decoder:options:)`` describes.
+  @_disfavoredOverload
+  public static func post(
+    _ url: some URLConvertible, json value: some Encodable & Sendable, encoder: JSONEncoder? = nil,
+    query: QueryItems = [:], headers: RawHeaders = [:], options: RequestOptions = RequestOptions()
+  ) -> Self {
+    Self(.post, url, query, headers, json: value, encoder, decoding: .streamed, errorDecoding: .text, options)
   }
 }
 

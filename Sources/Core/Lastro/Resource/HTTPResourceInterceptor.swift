@@ -142,3 +142,44 @@ extension HTTPResourceInterceptor {
     return .none
   }
 }
+
+/// An interceptor that passes every event on to another.
+package protocol ForwardingInterceptor: HTTPResourceInterceptor {
+  /// The interceptor that receives the events.
+  var base: any HTTPResourceInterceptor { get }
+}
+
+extension ForwardingInterceptor {
+  /// The credential origins of ``base``.
+  public var credentialOrigins: [Origin] { base.credentialOrigins }
+
+  /// Whether a hook of the other interceptor may suspend for long.
+  public var hooksWait: Bool { base.hooksWait }
+
+  /// Passes the result through the other interceptor.
+  public func interceptMakeRequest(
+    _ result: Result<ResourceRequest, any Error>, context: AttemptContext
+  ) async -> Result<ResourceRequest, any Error> {
+    await base.interceptMakeRequest(result, context: context)
+  }
+
+  /// Passes the event on.
+  public func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {
+    await base.interceptScheduled(request, context: context)
+  }
+
+  /// Passes the event on.
+  public func interceptSucceeded(
+    _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
+  ) async {
+    await base.interceptSucceeded(request, response: response, body: body, context: context)
+  }
+
+  /// Returns the action of the other interceptor.
+  public func interceptFailed(
+    _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+    context: AttemptContext
+  ) async -> Retry.Action {
+    await base.interceptFailed(request, response: response, body: body, error: error, context: context)
+  }
+}

@@ -27,14 +27,6 @@ extension HTTPResource where Model == Data, APIError == any Error {
       interceptors: interceptors, retryActionPriority: retryActionPriority, options: options)
   }
 
-  /// Makes a raw resource from a request.
-  package init(
-    request: ResourceRequest, interceptors: [any HTTPResourceInterceptor] = [],
-    options: RequestOptions = RequestOptions()
-  ) {
-    self.init(baseRequestMaking: .request(request), interceptors: interceptors, options: options)
-  }
-
   /// Returns a raw resource that is made from an endpoint. Default: no interceptors of its own, and no options set.
   public static func raw(
     _ endpoint: some HTTPResourceEndpoint, interceptors: [any HTTPResourceInterceptor] = [],
@@ -49,7 +41,7 @@ extension HTTPResource where Model == Data, APIError == any Error {
     _ request: ResourceRequest, interceptors: [any HTTPResourceInterceptor] = [],
     options: RequestOptions = RequestOptions()
   ) -> Self {
-    Self(request: request, interceptors: interceptors, options: options)
+    Self(baseRequestMaking: .request(request), interceptors: interceptors, options: options)
   }
 }
 

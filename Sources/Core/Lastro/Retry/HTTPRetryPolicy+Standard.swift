@@ -43,19 +43,17 @@ extension Retry.Policy where Metadata == HTTPRetryMetadata {
     let scale = Retry.Backoff.fullJitter(cap: cap, random: random)
     return .custom { _, state, metadata in
       guard state.retryCount < retries else { return .noRetry(.retries(retries)) }
-      let base = metadata.isThrottled ? throttledBaseDelay : baseDelay
+      let base = isThrottled(metadata.response) ? throttledBaseDelay : baseDelay
       return .retryAfter(scale(base, state.retryCount + 1))
     }
   }
 }
 
-extension HTTPRetryMetadata {
-  /// Whether the server asked the client to slow down.
-  fileprivate var isThrottled: Bool {
-    switch response?.status.code {
-    case 429: true
-    case 503: response?.headerFields[.retryAfter] != nil
-    default: false
-    }
+/// Returns whether the server asked the client to slow down.
+private func isThrottled(_ response: ResourceResponse?) -> Bool {
+  switch response?.status.code {
+  case 429: true
+  case 503: response?.headerFields[.retryAfter] != nil
+  default: false
   }
 }

@@ -27,10 +27,7 @@ package enum RetryAfter {
   /// Returns the values that a proxy may have joined into one field. A date is not split, because it contains a comma.
   private static func parts(of value: String) -> [String] {
     guard value.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2C || $0 == 0x20 }) else { return [value] }
-    return value.split(separator: ",").map { part in
-      let rest = part.drop { $0 == " " }
-      return String(rest.prefix(rest.count - rest.reversed().prefix { $0 == " " }.count))
-    }
+    return value.split(separator: ",").map { String($0.withoutBlanks) }
   }
 
   private static func seconds(_ value: String, _ fields: HTTPFields, _ sinceEpoch: @Sendable () -> Duration) -> Int64? {

@@ -67,17 +67,6 @@ extension Retry.Backoff {
     min(max(base, .zero), Retry.longestDelay) * (1 << min(max(retry, 1) - 1, 30))
   }
 
-  /// Returns a scale that computes with seconds as floating-point numbers. NaN counts as the longest delay, which a
-  /// truncation then limits. Other numbers are converted by ``Retry/seconds(_:)``.
-  public static func scale(
-    inSeconds scale: @escaping @Sendable (_ baseDelay: Double, _ retry: Retry.Retries) -> Double
-  ) -> Scale {
-    { base, retry in
-      let seconds = scale(base.inSeconds, retry)
-      return seconds.isNaN ? Retry.longestDelay : Retry.seconds(seconds)
-    }
-  }
-
   /// Returns a scale with full jitter: a random delay from zero up to `min(cap, baseDelay · 2^(retry - 1))`. Clients
   /// that failed at the same time thus retry at different times.
   ///

@@ -12,7 +12,7 @@ enum RetryDecision {
   struct Price {
     var origin: Origin
     var amount: Int
-    /// The current balance of the quota.
+    /// The balance of the quota: before the retry is paid for, and of a payment after it.
     var tokens: Int
   }
 
@@ -20,7 +20,8 @@ enum RetryDecision {
   struct Facts {
     /// The action of the interceptors; `nil` if they did not return in time.
     var action: Retry.Action?
-    var veto: RetryVeto?
+    /// The reason that forbids a retry; `nil` if there is none.
+    var veto: Retry.End?
     /// The number of attempts made.
     var attempts: Int
     var maximumAttempts: Int
@@ -41,11 +42,11 @@ enum RetryDecision {
     switch action {
     case .none: return .end(nil)
     case .noRetry(let reason):
-      return .end(facts.veto.flatMap { $0.isFinal ? $0.end : nil } ?? .policy(reason))
+      return .end(facts.veto.flatMap { RetryVeto.isFinal($0) ? $0 : nil } ?? .policy(reason))
     case .retry: delay = .zero
     case .retryAfter(let wait): delay = min(max(wait, .zero), Retry.longestDelay)
     }
-    if let veto = facts.veto { return .end(veto.end) }
+    if let veto = facts.veto { return .end(veto) }
     guard facts.attempts < facts.maximumAttempts else { return .end(.attemptLimit(facts.maximumAttempts)) }
     var source = delay > .zero ? Attempt.DelaySource.policy : .none
     if let demand = facts.demand {

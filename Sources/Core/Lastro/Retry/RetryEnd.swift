@@ -17,7 +17,7 @@ extension Retry {
     case quotaSpent(Origin)
     /// The failure concerns trust or the egress policy, so a retry would fail as well.
     case trust
-    /// The server may have processed the request, which is not idempotent (``ResourceRequest/isIdempotent``).
+    /// The server may have processed the request, which is not idempotent (``RequestOptions/Idempotency-swift.enum``).
     case notIdempotent(HTTPRequest.Method)
     /// Another fetch that the request depends on, such as that of an access token, was already retried.
     case retriedBefore

@@ -1,33 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
+package import FoundationEssentials
 import HTTPTypes
 
-/// An interceptor that asks a retry policy about failures that a retry may fix. Eligible are:
-///
-/// - Any request: failures before a byte of it was sent (name resolution, connection, proxy, handshake, connect
-///   timeout); status 421, once; an access token that could not be fetched, for one of these reasons.
-/// - Idempotent requests (``ResourceRequest/isIdempotent``): statuses 425, 429, 500, 502, 503, 504; 408, once; lost or
-///   reset connections; truncated bodies, HTTP/2 failures; attempt and idle timeouts.
-/// - Requests with an `Idempotency-Key`, from the second attempt on: status 409, by which a server reports that it is
-///   still processing the first attempt.
-///
-/// Never eligible: trust and certificate failures, cancellation, the total deadline, limits, decoding, redirects,
-/// refused requests, and other statuses.
-///
-/// An ``HTTPRetryPolicy`` is itself an interceptor, which decides on every failure:
-/// `interceptors: [HTTPRetryPolicy.maxRetries(2)]`. The stack still vetoes retries after trust failures, cancellation
-/// and the deadline, with consumed bodies, and of non-idempotent requests that may have been sent.
-///
-/// The stack applies further rules to every retry, regardless of the interceptor that asks for it: the delay is never
-/// shorter than `Retry-After`, no delay starts that cannot end before the deadline, the origin's quota is charged, and
-/// vetoed retries stay vetoed.
-///
-/// ```swift
-/// configuration.interceptors = [.retry]
-/// let prompt = RetryInterceptor(policy: .maxRetries(2))
-/// ```
-public struct RetryInterceptor: HTTPResourceInterceptor, PromptInterceptor {
+/// The interceptor that `.retry` and `.retry(_:)` make, where it is documented.
+package struct RetryInterceptor: HTTPResourceInterceptor, PromptInterceptor {
   /// The set of failures that the policy is asked about.
   package enum Eligibility: Sendable, Hashable {
     /// The failures that a retry may fix.
@@ -41,11 +18,8 @@ public struct RetryInterceptor: HTTPResourceInterceptor, PromptInterceptor {
   /// The failures that the policy is asked about. Default ``Eligibility/standard``.
   package let eligibility: Eligibility
 
-  /// Makes an interceptor from a policy.
-  public init(policy: HTTPRetryPolicy) { self.init(policy: policy, eligibility: .standard) }
-
   /// Makes an interceptor that asks its policy about some or all failures.
-  package init(policy: HTTPRetryPolicy, eligibility: Eligibility) {
+  package init(policy: HTTPRetryPolicy, eligibility: Eligibility = .standard) {
     self.policy = policy
     self.eligibility = eligibility
   }
@@ -54,12 +28,11 @@ public struct RetryInterceptor: HTTPResourceInterceptor, PromptInterceptor {
   ///
   /// The policy counts eligible failures only: the retry after a 401 does not count as one of its retries.
   /// ``Retry/State/totalDelay`` includes all delays of the call.
-  public func interceptFailed(
+  package func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext
   ) async -> Retry.Action {
-    let metadata = HTTPRetryMetadata(request: request, body: body, response: response)
-    return action(after: error, state: context.retryState, metadata: metadata)
+    action(after: error, state: context.retryState, metadata: (request, body, response))
   }
 
   func action(after error: HTTPFetchError<any Error>, state: Retry.State, metadata: HTTPRetryMetadata) -> Retry.Action {
@@ -121,13 +94,4 @@ public struct RetryInterceptor: HTTPResourceInterceptor, PromptInterceptor {
     default: false
     }
   }
-}
-
-extension HTTPResourceInterceptor where Self == RetryInterceptor {
-  /// An interceptor that asks ``Retry/Policy/standard`` about eligible failures: `interceptors: [.retry]`. It suits
-  /// most stacks.
-  public static var retry: Self { RetryInterceptor(policy: .standard) }
-
-  /// Returns an interceptor that asks a policy about eligible failures: `interceptors: [.retry(.maxRetries(2))]`.
-  public static func retry(_ policy: HTTPRetryPolicy) -> Self { RetryInterceptor(policy: policy) }
 }

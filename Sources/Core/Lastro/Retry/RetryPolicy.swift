@@ -4,9 +4,9 @@ extension Retry {
   /// A rule that decides whether to retry, and after which delay. `Metadata` is the data about the operation in
   /// addition to its error.
   ///
-  /// Except for ``custom(_:)``, a policy examines neither the error nor the operation. For HTTP, wrap it in a
-  /// ``RetryInterceptor``, which does. A policy that is used as an interceptor retries every failure that is not
-  /// vetoed.
+  /// Except for ``custom(_:)``, a policy examines neither the error nor the operation. For HTTP, pass it to
+  /// ``HTTPResourceInterceptor/retry(_:)``, which does. A policy that is used as an interceptor retries every failure
+  /// that is not vetoed.
   public enum Policy<Metadata>: Sendable {
     /// A custom rule. Its parameters are the error, the state without that error, and the metadata.
     public typealias Rule = @Sendable (_ error: any Swift.Error, _ state: State, _ metadata: Metadata) -> Action

@@ -49,7 +49,7 @@ public final class RetryQuota: Sendable {
   }
 
   /// Returns a new quota with the defaults.
-  public static func standard() -> RetryQuota { RetryQuota(unchecked: 500, cost: 14, throttledCost: 5) }
+  package static func standard() -> RetryQuota { RetryQuota(unchecked: 500, cost: 14, throttledCost: 5) }
 
   /// Returns the number of tokens left for an origin.
   package func tokens(of origin: Origin) -> Int { spent.withLock { capacity - ($0[origin] ?? 0) } }

@@ -2,16 +2,10 @@
 
 import HTTPTypes
 
-/// The reason why a retry is not possible, regardless of the interceptors.
+/// The rules by which a retry is not possible, regardless of the interceptors.
 enum RetryVeto {
-  case trust
-  case deadlinePassed
-  case bodyConsumed
-  case notIdempotent(HTTPRequest.Method)
-  case retriedBefore
-
-  /// Returns the veto against a retry; `nil` if there is none.
-  static func judge(_ failed: FailedAttempt) -> RetryVeto? {
+  /// Returns the veto against a retry, as the reason that ends the call; `nil` if there is none.
+  static func judge(_ failed: FailedAttempt) -> Retry.End? {
     let error = failed.error
     let root = error.root
     if root.stage == .trust || root.code == .egressDenied || certificateRefusals.contains(root.code) { return .trust }
@@ -28,22 +22,11 @@ enum RetryVeto {
     return nil
   }
 
-  /// Whether the veto is reported even if an interceptor returned `noRetry` with another reason.
-  var isFinal: Bool {
-    switch self {
+  /// Returns whether a veto is reported even if an interceptor returned `noRetry` with another reason.
+  static func isFinal(_ veto: Retry.End) -> Bool {
+    switch veto {
     case .trust, .deadlinePassed: true
-    case .bodyConsumed, .notIdempotent, .retriedBefore: false
-    }
-  }
-
-  /// The veto as the reason that ends the call.
-  var end: Retry.End {
-    switch self {
-    case .trust: .trust
-    case .deadlinePassed: .deadlinePassed
-    case .bodyConsumed: .bodyConsumed
-    case .notIdempotent(let method): .notIdempotent(method)
-    case .retriedBefore: .retriedBefore
+    default: false
     }
   }
 

@@ -170,8 +170,6 @@ extension FetchEvent.Answer: CustomStringConvertible, MaskedMirror {
 
 extension TextAPIError: MaskedMirror {}
 
-extension RawAPIError: MaskedMirror {}
-
 extension Redaction {
   fileprivate func values(of fields: HTTPFields) -> String {
     "[" + fields.map { "\($0.name.rawName): \(value(of: $0))" }.joined(separator: ", ") + "]"

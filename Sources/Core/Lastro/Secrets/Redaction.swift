@@ -5,11 +5,11 @@ internal import LastroWire
 
 /// The rules for hiding secrets in logs, error texts and rendered commands, by the names of the values.
 ///
-/// A name is secret if it contains one of ``words``, or is one of ``names``, ignoring case, `-` and `_`. This applies
-/// to header fields, query items, and the keys of JSON and form bodies. The values of secret names are replaced by
-/// ``mask``, and so is user information in URLs anywhere in a text.
+/// A name is secret if it contains one of the redaction's words, or is one of its names, ignoring case, `-` and `_`.
+/// This applies to header fields, query items, and the keys of JSON and form bodies. The values of secret names are
+/// replaced by ``mask``, and so is user information in URLs anywhere in a text.
 ///
-/// A header field is also secret if its last word is one of ``names``, as in `Fastly-Key`. A few fields whose keys are
+/// A header field is also secret if its last word is one of the names, as in `Fastly-Key`. A few fields whose keys are
 /// not secret are excepted, such as `Idempotency-Key`.
 ///
 /// The standard rules, together with the names in a request's options, also define which header fields are credentials
@@ -40,9 +40,9 @@ public struct Redaction: Sendable, Hashable {
   private var storage: CopyOnWrite<Values>
 
   /// Parts of secret names, in lower case, without `-` and `_`.
-  public var words: Set<String> { storage.value.words }
+  package var words: Set<String> { storage.value.words }
   /// Complete secret names, in lower case, without `-` and `_`. They also apply to the last words of header fields.
-  public var names: Set<String> { storage.value.names }
+  package var names: Set<String> { storage.value.names }
   /// Complete names that are secret only in queries and forms. In JSON, `code` is usually an error code, and `pass` is
   /// a result.
   package var queryNames: Set<String> { storage.value.queryNames }
@@ -52,7 +52,7 @@ public struct Redaction: Sendable, Hashable {
   /// masked there. An item with a secret name is masked in any case. So is a value of more than 64 bytes, or with
   /// characters other than letters, digits and `-._~,`. They are the usual items for paging, sorting and formats, such
   /// as `page` and `per_page`. ``RequestOptions/shownQueryItems`` adds others.
-  public var shownQueryItems: Set<String> { storage.value.shownQueryItems }
+  package var shownQueryItems: Set<String> { storage.value.shownQueryItems }
   /// Texts that are secret anywhere, in any notation: unchanged, percent-encoded (also twice), with `+` for spaces,
   /// escaped as in JSON or HTML, in base64, or within base64 as in Basic credentials.
   ///
@@ -66,6 +66,13 @@ public struct Redaction: Sendable, Hashable {
   private var matcher: SecretMatcher { storage.value.matcher }
 
   /// Creates a redaction; by default with the usual names.
+  ///
+  /// - Parameters:
+  ///   - words: parts of secret names, in lower case, without `-` and `_`.
+  ///   - names: complete secret names, in the same form. They also apply to the last words of header fields.
+  ///   - queryNames: complete names that are secret only in queries and forms, in the same form. In JSON, `code` is
+  ///     usually an error code, and `pass` is a result.
+  ///   - headers: additional secret header fields, besides those with secret names.
   public init(
     words: Set<String> = [
       "token", "secret", "passw", "passphrase", "pwd", "apikey", "accesskey", "privatekey", "authorization",
@@ -114,7 +121,7 @@ public struct Redaction: Sendable, Hashable {
   }
 
   /// Returns a redaction that also hides the given ``secrets``.
-  public func adding(_ secrets: some Sequence<Secret>) -> Redaction {
+  package func adding(_ secrets: some Sequence<Secret>) -> Redaction {
     var result = self
     result.storage.value.matcher.add(Set(secrets))
     return result

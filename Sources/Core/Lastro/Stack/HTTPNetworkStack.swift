@@ -32,25 +32,6 @@ where
 }
 
 extension HTTPNetworkStack {
-  /// Exists only so that the compiler can explain how to fetch an endpoint, which defines no model. It cannot be
-  /// called.
-  ///
-  /// - Throws: nothing, because it cannot be called.
-  @available(*, unavailable, message: "fetch a resource: HTTPResource<Model, APIError>(endpoint), or .raw(endpoint)")
-  public func fetch(_ endpoint: some HTTPResourceEndpoint) async throws -> Fetched<Data, ResourceResponse> {
-    try await fetch(.raw(endpoint))
-  }
-
-  /// Exists only so that the compiler can explain how to limit the time of one fetch. It cannot be called.
-  ///
-  /// - Throws: nothing, because it cannot be called.
-  @available(*, unavailable, message: "set the timeouts of the resource: options: RequestOptions(timeouts: …)")
-  public func fetch<Model, APIError>(
-    _ resource: HTTPResource<Model, APIError>, timeout: Duration
-  ) async throws(HTTPFetchError<APIError>) -> Fetched<Model, ResourceResponse> {
-    try await fetch(resource)
-  }
-
   /// Opens a request as a stream; see ``stream(_:)``.
   ///
   /// ```swift

@@ -74,6 +74,13 @@ public struct StackConfiguration: Sendable {
   /// The layers around the transport. Default none.
   package var layers = ByLayerPlace<any TransportLayer>()
 
+  /// Exists only so that the compiler can name the field to set.
+  @available(*, unavailable, message: "write headers[.userAgent], or CurlConfiguration.userAgent for all requests")
+  public var userAgent: String? {
+    get { headers[.userAgent] }
+    set { headers[.userAgent] = newValue }
+  }
+
   /// Makes a configuration. All other settings are properties with defaults.
   ///
   /// - Parameters:

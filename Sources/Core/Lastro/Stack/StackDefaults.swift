@@ -16,7 +16,7 @@ struct StackDefaults: Sendable {
     if let secret = fields.first(where: { Redaction.standard.isSecret($0.name) }) {
       throw .refused(
         .invalidHeader, "StackConfiguration.headers has \(secret.name), which would be sent to every server",
-        hint: "set it in an authenticator, such as APIKeyAuthenticator, which sends it to its own servers only")
+        hint: "add it by an interceptor, such as .apiKey(…), which sends it to its own servers only")
     }
   }
 

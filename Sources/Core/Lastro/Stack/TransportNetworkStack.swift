@@ -85,7 +85,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   public func exchange(
     _ request: ResourceRequest, streamed: Bool = false
   ) async throws(HTTPFetchError<any Error>) -> Fetched<ResponseBody, ResourceResponse> {
-    let resource = RawHTTPResource(request: request)
+    let resource = RawHTTPResource.raw(request)
     return try await run(resource.plan(by: core, isStream: streamed, acceptance: .all), resource.errorDecoding) {
       body, _ in body
     }
@@ -107,8 +107,8 @@ public struct TransportNetworkStack: HTTPNetworkStack {
     return Fetched(value: value, response: response)
   }
 
-  /// Returns an explanation of what fetching a resource would do: effective URL, interceptors, limits, the consequence
-  /// of each kind of failure, proxy and trust. Nothing is sent.
+  /// Returns a page of text for people about what fetching a resource would do: effective URL, interceptors, limits,
+  /// the consequence of each kind of failure, proxy and trust. It contains no secrets. Nothing is sent.
   ///
   /// It runs the resource's base request maker, including the maker's side effects. It asks only the interceptors
   /// of this package, which answer without side effects; the others are listed by name.
@@ -119,6 +119,14 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   @concurrent
   public func explain<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, asStream: Bool = false
+  ) async -> String {
+    await explanation(of: resource, asStream: asStream).description
+  }
+
+  /// Returns the parts of the text of ``explain(_:asStream:)``.
+  @concurrent
+  package func explanation<Model, APIError>(
+    of resource: HTTPResource<Model, APIError>, asStream: Bool = false
   ) async -> FetchExplanation {
     await resource.plan(by: core, isStream: asStream).explanation()
   }

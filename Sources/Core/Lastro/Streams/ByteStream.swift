@@ -55,15 +55,11 @@ public protocol ByteStream: AnyObject, Sendable {
 }
 
 extension ByteStream {
-  /// Returns the next bytes, at most 64 KiB, without a time limit. Returns `nil` at the clean end.
-  ///
-  /// - Throws: ``TransportError``, like ``read(upTo:within:)``.
-  public func read() async throws(TransportError) -> Data? { try await read(upTo: 65_536, within: nil) }
-
   /// Returns the next bytes without a time limit. Returns `nil` at the clean end.
   ///
+  /// - Parameter maximum: the maximum number of bytes to return. Default 64 KiB.
   /// - Throws: ``TransportError``, like ``read(upTo:within:)``.
-  public func read(upTo maximum: Int) async throws(TransportError) -> Data? {
+  public func read(upTo maximum: Int = 65_536) async throws(TransportError) -> Data? {
     try await read(upTo: maximum, within: nil)
   }
 

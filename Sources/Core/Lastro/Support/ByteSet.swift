@@ -5,23 +5,6 @@ package struct ByteSet: Sendable, Hashable {
   private let low: UInt64
   private let high: UInt64
 
-  private init(low: UInt64, high: UInt64) {
-    self.low = low
-    self.high = high
-  }
-
-  /// Makes the set of the ASCII characters of `text`.
-  package init(_ text: StaticString) {
-    var low: UInt64 = 0
-    var high: UInt64 = 0
-    text.withUTF8Buffer { bytes in
-      for byte in bytes where byte < 128 {
-        if byte < 64 { low |= 1 << UInt64(byte) } else { high |= 1 << UInt64(byte - 64) }
-      }
-    }
-    self.init(low: low, high: high)
-  }
-
   /// Returns the union of both sets.
   package func union(_ other: ByteSet) -> ByteSet { ByteSet(low: low | other.low, high: high | other.high) }
 
@@ -36,6 +19,18 @@ package struct ByteSet: Sendable, Hashable {
 }
 
 extension ByteSet {
+  /// Makes the set of the ASCII characters of `text`.
+  package init(_ text: StaticString) {
+    var low: UInt64 = 0
+    var high: UInt64 = 0
+    text.withUTF8Buffer { bytes in
+      for byte in bytes where byte < 128 {
+        if byte < 64 { low |= 1 << UInt64(byte) } else { high |= 1 << UInt64(byte - 64) }
+      }
+    }
+    self.init(low: low, high: high)
+  }
+
   /// The characters `unreserved` of RFC 3986 §2.3.
   package static let unreserved = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
   /// The characters `pchar` of RFC 3986 §3.3 without percent-encoding, and `/`.

@@ -24,7 +24,8 @@ package func interruptible<Value: Sendable>(
   let race = OneAnswer<Result<Value, Interruption>>()
   // Most hooks return without suspending, so they need neither another thread nor a timer.
   let isLate = ignoringCancellation && Task.isCancelled
-  let work = startedAtOnce {
+  // `immediate` runs it on this thread until it first suspends.
+  let work = Task.immediate {
     if isLate { withUnsafeCurrentTask { $0?.cancel() } }
     race.give(.success(await operation()))
   }
@@ -48,15 +49,6 @@ package func interruptible<Value: Sendable>(
   }
   if case .failure = answer { work.cancel() }
   return answer
-}
-
-/// Starts a task on the caller's thread, and returns when the task first suspends.
-private func startedAtOnce(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
-  if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, *) {
-    Task.immediate { await operation() }
-  } else {
-    Task { await operation() }
-  }
 }
 
 extension Watched {

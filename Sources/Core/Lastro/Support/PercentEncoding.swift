@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroWire
+
 extension String {
   /// The string as a segment of an endpoint's path: all characters except `A–Z a–z 0–9 - . _ ~` are percent-encoded as
   /// UTF-8.
@@ -24,6 +26,12 @@ extension String {
     result.reserveCapacity(utf8.count + 16)
     for byte in utf8 { result.append(byte, keeping: kept) }
     return result
+  }
+
+  /// The text as encoded in a form, where a space is `+` (WHATWG URL; RFC 6749 appendix B).
+  var formEncoded: String {
+    let kept = ByteSet.form.union(ByteSet(" "))
+    return String(decoding: percentEncoded(keeping: kept).utf8.map { $0 == 0x20 ? 0x2B : $0 }, as: UTF8.self)
   }
 
   /// Appends a byte of UTF-8, percent-encoded unless it is in `kept`.
@@ -101,16 +109,6 @@ extension Substring.UTF8View {
 }
 
 extension UInt8 {
-  /// The value of an ASCII hexadecimal digit; `nil` for another byte.
-  var hexadecimalValue: UInt8? {
-    switch self {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): self - 48
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): self - 87
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): self - 55
-    default: nil
-    }
-  }
-
   /// Whether the byte is an ASCII digit.
   package var isDigit: Bool { self &- 48 < 10 }
 

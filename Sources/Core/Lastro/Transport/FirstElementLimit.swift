@@ -4,13 +4,13 @@ internal import LastroSupport
 
 /// The limit for the first element of a streamed body, such as an event, with its names in errors.
 ///
-/// Copies share whether the element has arrived: the reader of the body notes it, and the transport, whose idle timeout
-/// stands for this limit, reports a later silence as such.
+/// Copies share whether the element has arrived: the reader of the body marks it, and the transport, whose idle timeout
+/// replaces this limit, reports a later silence as such.
 package struct FirstElementLimit: Sendable {
   package var limit: Duration
   /// The element, such as `event`.
   package var element: String
-  /// The option that sets the limit, such as `EventStreamOptions.firstEvent`.
+  /// The option that sets the limit, such as `the parameter firstEvent`.
   package var option: String
   private let arrived = Lock(false)
 
@@ -23,8 +23,8 @@ package struct FirstElementLimit: Sendable {
   /// Whether the first element has arrived.
   package var hasArrived: Bool { arrived.withLock { $0 } }
 
-  /// Notes that the first element has arrived.
-  package func noteArrival() { arrived.withLock { $0 = true } }
+  /// Records that the first element has arrived.
+  package func markArrived() { arrived.withLock { $0 = true } }
 
   /// Returns the error for an element that did not arrive in time.
   ///

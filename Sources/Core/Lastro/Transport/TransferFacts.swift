@@ -100,24 +100,11 @@ public struct TransferFacts: Sendable, Hashable {
     bytesSent: Int64 = 0, bytesReceived: Int64 = 0, resends: Int = 0, trust: TrustVerdict? = nil,
     timings: Timings = Timings(), trailers: HTTPFields = [:], notes: [Note] = []
   ) {
-    self.init(
-      httpVersion: httpVersion, remoteAddress: remoteAddress, remotePort: remotePort, connectionID: connectionID,
-      connectionReused: connectionReused, bytesSent: bytesSent, bytesReceived: bytesReceived, resends: resends,
-      trust: trust, timings: timings, bodyCut: nil, trailers: trailers, notes: notes)
-  }
-
-  /// Makes facts about a body that may be incomplete.
-  package init(
-    httpVersion: String? = nil, remoteAddress: String? = nil, remotePort: Int? = nil,
-    connectionID: Int64? = nil, connectionReused: Bool = false,
-    bytesSent: Int64 = 0, bytesReceived: Int64 = 0, resends: Int = 0, trust: TrustVerdict? = nil,
-    timings: Timings = Timings(), bodyCut: BodyCut?, trailers: HTTPFields = [:], notes: [Note] = []
-  ) {
     parts = CopyOnWrite(
       Parts(
         httpVersion: httpVersion, remoteAddress: remoteAddress, remotePort: remotePort, connectionID: connectionID,
         connectionReused: connectionReused, bytesSent: bytesSent, bytesReceived: bytesReceived, resends: resends,
-        trust: trust, timings: timings, bodyCut: bodyCut, trailers: trailers, notes: notes))
+        trust: trust, timings: timings, trailers: trailers, notes: notes))
   }
 }
 
@@ -147,9 +134,7 @@ extension TransferFacts {
 
   /// A note of a layer around the transport about its effect on a transfer. The ledger includes it in the line of the
   /// attempt.
-  public struct Note: Sendable, Hashable, Encodable {
-    enum CodingKeys: String, CodingKey { case name, detail, text, wait = "wait_s", inUse = "in_use", limit }
-
+  public struct Note: Sendable, Hashable {
     /// The effect as a stable identifier with few distinct values, such as `paced`.
     public let name: String
     /// A further identifier of this kind, such as the new state of a circuit. Default: empty.
@@ -177,15 +162,26 @@ extension TransferFacts {
       (self.name, self.detail, self.text, self.wait, self.bound) = (name, detail, text, wait, bound)
     }
 
-    /// Encodes the note. Times are in seconds, with names that end in `_s`; unknown values are omitted.
-    public func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(name, forKey: .name)
-      if !detail.isEmpty { try container.encode(detail, forKey: .detail) }
-      if !text.isEmpty { try container.encode(text, forKey: .text) }
-      try container.encodeIfPresent(wait?.inRoundedSeconds, forKey: .wait)
-      try container.encodeIfPresent(bound?.inUse, forKey: .inUse)
-      try container.encodeIfPresent(bound?.limit, forKey: .limit)
+    /// The note in the JSON of a ledger. Times are in seconds, with names that end in `_s`; unknown values are omitted.
+    struct Record: Encodable {
+      private enum CodingKeys: String, CodingKey {
+        case name, detail, text, wait = "wait_s", inUse = "in_use", limit
+      }
+
+      private let name: String
+      private let detail: String?
+      private let text: String?
+      private let wait: Double?
+      private let inUse: Int?
+      private let limit: Int?
+
+      init(_ note: Note) {
+        name = note.name
+        detail = note.detail.isEmpty ? nil : note.detail
+        text = note.text.isEmpty ? nil : note.text
+        wait = note.wait?.inRoundedSeconds
+        (inUse, limit) = (note.bound?.inUse, note.bound?.limit)
+      }
     }
   }
 }

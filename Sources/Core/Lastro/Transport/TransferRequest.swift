@@ -29,6 +29,15 @@ public struct TransferRequest: Sendable {
     case streamed(maximumBytes: Int?)
     /// Collected if the status is outside 200–299 (up to `errorBytes`), else streamed.
     case streamedOnSuccess(maximumBytes: Int?, errorBytes: Int)
+
+    /// Returns the maximum size of the body of a response with a status; `nil`: no limit.
+    package func limit(for status: HTTPResponse.Status) -> Int? {
+      switch self {
+      case .collected(let maximum): maximum
+      case .streamed(let maximum): maximum
+      case .streamedOnSuccess(let maximum, let errors): status.kind == .successful ? maximum : errors
+      }
+    }
   }
 
   /// The method, scheme, authority, path with query, and header fields.
@@ -45,7 +54,8 @@ public struct TransferRequest: Sendable {
   package var hasBody: Bool { !parts.value.request.body.isEmpty }
   /// The options of the connection; `nil` for the transport's own defaults.
   public var connection: ConnectionOptions? {
-    _read { yield parts.value.request.options.connection }
+    // Not `_read`, which allocates memory for each call from another module. Most requests have no options.
+    get { parts.value.request.options.connection }
     _modify { yield &parts.value.request.options.connection }
   }
   /// The delivery of the response's body.
@@ -63,7 +73,7 @@ public struct TransferRequest: Sendable {
     get { parts.value.idleTimeout }
     _modify { yield &parts.value.idleTimeout }
   }
-  /// The limit for which ``idleTimeout`` stands while no element of the body has arrived; see
+  /// The limit that ``idleTimeout`` replaces while no element of the body has arrived; see
   /// ``RequestOptions/firstElement``. Default `nil`.
   package var firstElement: FirstElementLimit? {
     get { parts.value.request.options.firstElement }
@@ -122,7 +132,7 @@ public struct TransferRequest: Sendable {
   }
 
   /// The request that the pipeline made.
-  var resourceRequest: ResourceRequest { parts.value.request }
+  package var resourceRequest: ResourceRequest { parts.value.request }
 
   /// Makes a request.
   package init(

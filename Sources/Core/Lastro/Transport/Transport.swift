@@ -18,10 +18,10 @@ public protocol Transport: Sendable {
 
   /// Returns facts about how it would perform an exchange: proxy, trust, versions, connections. It must not use the
   /// network or reveal secrets. Default: no facts.
-  func explain(_ request: TransferRequest) -> [FetchExplanation.Fact]
+  func explain(_ request: TransferRequest) -> [(name: String, value: String)]
 }
 
 extension Transport {
   /// The default: returns no facts.
-  public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] { [] }
+  public func explain(_ request: TransferRequest) -> [(name: String, value: String)] { [] }
 }

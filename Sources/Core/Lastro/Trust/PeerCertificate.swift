@@ -15,8 +15,12 @@ public struct PeerCertificate: Sendable, Hashable {
     public var notBefore: Date
     /// The last moment of the validity period.
     public var notAfter: Date
+    /// The kind of the certificate's key, for display, such as `RSA 2048`, `EC P-256` or `ED25519`.
+    public var key: String { keyKind.description }
+    /// The size of an RSA key's modulus in bits; `nil` for a key of another kind.
+    public var rsaBits: Int? { if case .rsa(let bits) = keyKind { bits } else { nil } }
     /// The kind of the certificate's key.
-    public var key: PublicKeyKind
+    package var keyKind: PublicKeyKind
     /// Whether the certificate may issue certificates (`basicConstraints`).
     package var isAuthority: Bool
     /// Whether subject and issuer are the same, as in root certificates.
@@ -45,7 +49,7 @@ public struct PeerCertificate: Sendable, Hashable {
   ///
   /// - Throws: ``ConfigurationError`` if there is no certificate, one is broken or encrypted, or a line with
   ///   `BEGIN CERTIFICATE` does not have the dashes that begin a block.
-  public static func certificates(pem: String) throws(ConfigurationError) -> [PeerCertificate] {
+  package static func certificates(pem: String) throws(ConfigurationError) -> [PeerCertificate] {
     var found: [[UInt8]] = []
     let text = pem.withoutIndentation
     let count = withUnsafeMutablePointer(to: &found) { found in
@@ -79,7 +83,7 @@ public struct PeerCertificate: Sendable, Hashable {
       issuer: facts.issuer.map { String(cString: $0) } ?? "",
       notBefore: Date(timeIntervalSince1970: TimeInterval(facts.not_before)),
       notAfter: Date(timeIntervalSince1970: TimeInterval(facts.not_after)),
-      key: PublicKeyKind(
+      keyKind: PublicKeyKind(
         algorithm: facts.key_algorithm.map { String(cString: $0) } ?? "unknown",
         curve: facts.key_curve.map { String(cString: $0) }, bits: Int(facts.key_bits)),
       isAuthority: facts.is_authority, isSelfIssued: facts.is_self_issued)
@@ -110,7 +114,7 @@ extension PeerCertificate {
 
 extension PeerCertificate {
   /// The certificate in PEM (RFC 7468), with a final newline.
-  public var pem: String {
+  package var pem: String {
     let base64 = Data(der).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
     return "-----BEGIN CERTIFICATE-----\n\(base64)\n-----END CERTIFICATE-----\n"
   }

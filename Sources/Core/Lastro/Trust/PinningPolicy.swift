@@ -29,7 +29,7 @@ public struct PinningPolicy: Sendable, Hashable {
     case fallBack(after: Date)
 
     /// The last moment at which the policy applies; `nil` for ``never``.
-    public var date: Date? {
+    package var date: Date? {
       switch self {
       case .never: nil
       case .refuse(let date), .fallBack(let date): date
@@ -62,18 +62,6 @@ public struct PinningPolicy: Sendable, Hashable {
   public let enforceBackupPin: Bool
   /// The handling of a server that presents none of the keys.
   public let mode: Mode
-
-  init(
-    host: HostName, includeSubdomains: Bool, expiration: Expiration, pins: Set<SPKIHash>, enforceBackupPin: Bool,
-    mode: Mode
-  ) {
-    self.host = host
-    self.includeSubdomains = includeSubdomains
-    self.expiration = expiration
-    self.pins = pins
-    self.enforceBackupPin = enforceBackupPin
-    self.mode = mode
-  }
 
   /// Returns whether the last moment of the policy has passed.
   package func isExpired(at date: Date) -> Bool { expiration.date.map { $0 < date } ?? false }
@@ -109,22 +97,17 @@ extension PinningPolicy: Codable {
     let domain = try container.decodeIfPresent(String.self, forKey: .domain)
     let address = try container.decodeIfPresent(String.self, forKey: .ipAddress)
     do throws(PinningPolicyValidationError) {
+      let host: HostName
       switch (domain, address) {
-      case (let domain?, nil) where mode == .off && pins?.isEmpty ?? true && expiration == .never:
-        self = try .excluding(domainName: domain, includeSubdomains: includeSubdomains)
-      case (nil, let address?)
-      where mode == .off && !includeSubdomains && pins?.isEmpty ?? true && expiration == .never:
-        self = try .excluding(ipAddress: address)
-      case (let domain?, nil):
-        self = try Self(
-          domainName: domain, includeSubdomains: includeSubdomains, expiration: expiration,
-          pinnedHashes: Set(pins ?? []), enforceBackupPin: backup, mode: mode)
-      case (nil, let address?) where !includeSubdomains:
-        self = try Self(
-          ipAddress: address, expiration: expiration, pinnedHashes: Set(pins ?? []), enforceBackupPin: backup,
-          mode: mode)
-      case (nil, _?): throw .subdomainsOfAddress
+      case (let domain?, nil): host = try Self.domain(domain, includeSubdomains: includeSubdomains)
+      case (nil, _?) where includeSubdomains: throw .subdomainsOfAddress
+      case (nil, let address?): host = try Self.address(address)
       default: throw .unclearHost
+      }
+      if mode == .off, pins?.isEmpty ?? true, expiration == .never {
+        self = Self.excluding(host, includeSubdomains)
+      } else {
+        self = try Self(host, includeSubdomains, expiration, try Self.read(Set(pins ?? [])), backup, mode)
       }
     } catch {
       throw DecodingError.teaching(error.error, at: decoder.codingPath)
@@ -192,7 +175,7 @@ extension PinningPolicy {
   ///     Rejected for IP addresses, and for names below which anyone may register a name, according to the machine's
   ///     public suffix list. Without such a list, names of one label are rejected.
   ///   - expiration: the last moment of the policy, and its effect afterwards. Default ``Expiration/never``.
-  ///   - pins: the pins, as `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)-(String)``).
+  ///   - pins: the pins, as `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)``).
   ///   - enforceBackupPin: whether two different pins are required, as in RFC 7469 §2.5: with a single pin, the loss of
   ///     its key makes the host unreachable. Default `true`.
   ///   - mode: the handling of a server that presents none of the keys. Default ``Mode/enforce``.
@@ -201,54 +184,18 @@ extension PinningPolicy {
     _ host: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pins: some Sequence<String>,
     enforceBackupPin: Bool = true, mode: Mode = .enforce
   ) throws(PinningPolicyValidationError) {
-    let name: HostName
-    if let address = try? Self.address(host) {
-      guard !includeSubdomains else { throw .subdomainsOfAddress }
-      name = address
-    } else {
-      name = try Self.domain(host, includeSubdomains: includeSubdomains)
-    }
-    try self.init(name, includeSubdomains, expiration, try Self.read(Set(pins)), enforceBackupPin, mode)
-  }
-
-  /// Creates a policy for a host name.
-  ///
-  /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``. With
-  /// `includeSubdomains`, names below which anyone may register a name are rejected, according to the machine's public
-  /// suffix list. Without such a list, only names of one label are rejected.
-  ///
-  /// - Throws: ``PinningPolicyValidationError``. The domain is checked first, then the pins.
-  package init(
-    domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pinnedHashes: Set<String>,
-    enforceBackupPin: Bool = true, mode: Mode = .enforce
-  ) throws(PinningPolicyValidationError) {
     try self.init(
-      domainName: domainName, includeSubdomains: includeSubdomains, expiration: expiration, pinnedHashes: pinnedHashes,
+      host, includeSubdomains: includeSubdomains, expiration: expiration, pins: pins,
       enforceBackupPin: enforceBackupPin, mode: mode, publicSuffixes: .system)
   }
 
   /// Creates the same policy with another list of public suffixes.
   package init(
-    domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pinnedHashes: Set<String>,
-    enforceBackupPin: Bool = true, mode: Mode = .enforce, publicSuffixes: PublicSuffixList
+    _ host: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pins: some Sequence<String>,
+    enforceBackupPin: Bool = true, mode: Mode = .enforce, publicSuffixes: @autoclosure () -> PublicSuffixList
   ) throws(PinningPolicyValidationError) {
-    let host = try Self.domain(domainName, includeSubdomains: includeSubdomains, publicSuffixes)
-    try self.init(host, includeSubdomains, expiration, try Self.read(pinnedHashes), enforceBackupPin, mode)
-  }
-
-  /// Creates a policy for an IP address. A policy for a name never matches an IP address (RFC 7469 §2.1).
-  ///
-  /// The server needs a certificate that is valid for the address.
-  ///
-  /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``.
-  ///
-  /// - Throws: ``PinningPolicyValidationError``. The address is checked first, then the pins.
-  package init(
-    ipAddress: String, expiration: Expiration = .never, pinnedHashes: Set<String>, enforceBackupPin: Bool = true,
-    mode: Mode = .enforce
-  ) throws(PinningPolicyValidationError) {
-    let host = try Self.address(ipAddress)
-    try self.init(host, false, expiration, try Self.read(pinnedHashes), enforceBackupPin, mode)
+    let host = try Self.host(host, includeSubdomains: includeSubdomains, publicSuffixes())
+    try self.init(host, includeSubdomains, expiration, try Self.read(Set(pins)), enforceBackupPin, mode)
   }
 
   /// Creates a policy that excludes a host from its parent's policy, or from the rule that refuses hosts without a
@@ -261,26 +208,12 @@ extension PinningPolicy {
   public static func excluding(
     _ host: String, includeSubdomains: Bool = false
   ) throws(PinningPolicyValidationError) -> PinningPolicy {
-    guard (try? address(host)) != nil else {
-      return try excluding(domainName: host, includeSubdomains: includeSubdomains)
-    }
-    guard !includeSubdomains else { throw .subdomainsOfAddress }
-    return try excluding(ipAddress: host)
+    excluding(try Self.host(host, includeSubdomains: includeSubdomains), includeSubdomains)
   }
 
-  /// Creates a policy that excludes a host name from its parent's policy.
-  package static func excluding(
-    domainName: String, includeSubdomains: Bool = false
-  ) throws(PinningPolicyValidationError) -> PinningPolicy {
+  private static func excluding(_ host: HostName, _ includeSubdomains: Bool) -> PinningPolicy {
     PinningPolicy(
-      host: try domain(domainName, includeSubdomains: includeSubdomains), includeSubdomains: includeSubdomains,
-      expiration: .never, pins: [], enforceBackupPin: false, mode: .off)
-  }
-
-  /// Creates a policy that accepts an IP address with a valid chain and host name.
-  package static func excluding(ipAddress: String) throws(PinningPolicyValidationError) -> PinningPolicy {
-    PinningPolicy(
-      host: try address(ipAddress), includeSubdomains: false, expiration: .never, pins: [], enforceBackupPin: false,
+      host: host, includeSubdomains: includeSubdomains, expiration: .never, pins: [], enforceBackupPin: false,
       mode: .off)
   }
 
@@ -300,6 +233,16 @@ extension PinningPolicy {
     guard invalid.isEmpty else { throw .invalidPins(invalid) }
     // The same key may be given twice, with and without the prefix.
     return Set(hashes.compactMap { SPKIHash($0) })
+  }
+
+  private static func host(
+    _ text: String, includeSubdomains: Bool, _ suffixes: @autoclosure () -> PublicSuffixList = .system
+  ) throws(PinningPolicyValidationError) -> HostName {
+    guard let address = try? Self.address(text) else {
+      return try domain(text, includeSubdomains: includeSubdomains, suffixes())
+    }
+    guard !includeSubdomains else { throw .subdomainsOfAddress }
+    return address
   }
 
   private static func domain(

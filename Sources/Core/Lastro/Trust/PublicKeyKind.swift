@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The kind of a public key, for display: pins do not depend on it.
-@nonexhaustive
-public enum PublicKeyKind: Sendable, Hashable, CustomStringConvertible {
+/// The kind of a public key. Pins do not depend on it.
+package enum PublicKeyKind: Sendable, Hashable, CustomStringConvertible {
   /// RSA, with the size of the modulus in bits.
   case rsa(bits: Int)
   /// An elliptic curve, by its common name, such as `P-256`.
@@ -11,7 +10,7 @@ public enum PublicKeyKind: Sendable, Hashable, CustomStringConvertible {
   case other(String)
 
   /// The kind as text, such as `RSA 2048`, `EC P-256` or `ED25519`.
-  public var description: String {
+  package var description: String {
     switch self {
     case .rsa(let bits): "RSA \(bits)"
     case .ec(let curve): "EC \(curve)"

@@ -12,10 +12,10 @@ public struct SPKIHash: Sendable, Hashable, LosslessStringConvertible {
   package static let length = 32
 
   /// The 32 bytes.
-  public let bytes: [UInt8]
+  package let bytes: [UInt8]
 
   /// Wraps 32 bytes. Returns `nil` for any other number of bytes.
-  public init?(_ bytes: [UInt8]) {
+  package init?(_ bytes: [UInt8]) {
     guard bytes.count == Self.length else { return nil }
     self.bytes = bytes
   }
@@ -53,7 +53,7 @@ public struct SPKIHash: Sendable, Hashable, LosslessStringConvertible {
 }
 
 extension SPKIHash: Codable {
-  /// Reads the text form, as ``init(_:)-(String)`` does.
+  /// Reads the text form, as ``init(_:)`` does.
   ///
   /// - Throws: `DecodingError` for any other text.
   public init(from decoder: any Decoder) throws {

@@ -89,14 +89,7 @@ struct PinLinter {
   }
 
   private var ofOff: [ServerTrustEvaluator.Finding] {
-    if let parent, parent.mode == .off {
-      return [
-        finding(
-          .warning, .unreachable, "the policy is off and has no effect: the one for \(parent.scope) is off as well",
-          "drop it, or set its mode to enforce")
-      ]
-    }
-    if let parent, let effect = effect(of: parent) {
+    if let parent, parent.mode != .off, let effect = effect(of: parent) {
       // A policy with pins that is off was probably meant to be on.
       let isWeaker = !policy.pins.isEmpty && parent.mode == .enforce
       return [
@@ -105,19 +98,18 @@ struct PinLinter {
           isWeaker ? "set its mode to enforce, or drop it" : "drop this policy once it can be pinned as well")
       ]
     }
+    let reason: String
     if let parent {
-      return [
-        finding(
-          .warning, .unreachable, "the policy is off and has no effect: the one for \(parent.scope) has expired",
-          "drop it, or set its mode to enforce")
-      ]
+      reason = "the one for \(parent.scope) \(parent.mode == .off ? "is off as well" : "has expired")"
+    } else if configuration.allowNotPinnedDomains {
+      reason = "no other policy covers the host"
+    } else {
+      return [finding(.note, .off, "the host is not pinned, although hosts without a policy are refused", "pin it")]
     }
-    return configuration.allowNotPinnedDomains
-      ? [
-        finding(
-          .warning, .unreachable, "the policy is off and has no effect: no other policy covers the host",
-          "drop it, or set its mode to enforce")
-      ] : [finding(.note, .off, "the host is not pinned, although hosts without a policy are refused", "pin it")]
+    return [
+      finding(
+        .warning, .unreachable, "the policy is off and has no effect: \(reason)", "drop it, or set its mode to enforce")
+    ]
   }
 
   /// Returns a clause that says how a parent's policy would treat the host; `nil` if that policy has expired and falls
@@ -262,13 +254,7 @@ extension ServerTrustEvaluator {
       /// Orders severities from the mildest to the worst.
       public static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
 
-      private var rank: Int {
-        switch self {
-        case .note: 0
-        case .warning: 1
-        case .error: 2
-        }
-      }
+      private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
     }
 
     /// The kind of a finding, as a stable word. Later versions may add kinds: a `switch` needs an `@unknown default`.
@@ -326,18 +312,6 @@ extension ServerTrustEvaluator {
       self.host = host
       self.message = message
       self.hint = hint
-    }
-
-    enum CodingKeys: String, CodingKey { case severity, code, host, message, hint }
-
-    /// Writes the finding, with the host as its name.
-    public func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(severity, forKey: .severity)
-      try container.encode(code, forKey: .code)
-      try container.encode(host.text, forKey: .host)
-      try container.encode(message, forKey: .message)
-      try container.encode(hint, forKey: .hint)
     }
 
     /// The finding on one line.

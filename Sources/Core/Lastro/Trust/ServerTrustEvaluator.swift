@@ -17,7 +17,7 @@ internal import LastroSupport
 /// configuration replaced, from any thread.
 public final class ServerTrustEvaluator: ServerTrustJudge {
   private let state: Lock<TrustRules>
-  private let tally = TrustTally()
+  private let tally = Lock(Statistics())
   private let timeSource: TimeSource
   private let reporter: TrustReporter?
 
@@ -42,14 +42,16 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
     reporter = onReport.map { TrustReporter(interval: reportInterval, handler: $0) }
   }
 
-  /// The current configuration.
-  public var configuration: Configuration { rules.configuration }
-
-  /// Replaces the configuration for all judgements that begin after the call. Because ``revision`` changes, the next
-  /// request to every host, whether its policy changed or not, uses a new connection.
-  public func replaceConfiguration(_ configuration: Configuration) {
-    state.withLock { $0 = TrustRules(configuration, generation: $0.generation + 1) }
-    tally.keep(configuration.pinningPolicies.map(\.host))
+  /// The current configuration. Any thread may replace it; all judgements that begin afterwards use the new one.
+  /// Because ``revision`` changes, the next request to every host, whether its policy changed or not, uses a new
+  /// connection.
+  public var configuration: Configuration {
+    get { rules.configuration }
+    set {
+      state.withLock { $0 = TrustRules(newValue, generation: $0.generation + 1) }
+      let hosts = Set(newValue.pinningPolicies.map(\.host))
+      tally.withLock { tally in tally.policies = tally.policies.filter { hosts.contains($0.key) } }
+    }
   }
 
   /// The revision of the rules. It changes with every new configuration and whenever a policy expires; the connections
@@ -76,7 +78,7 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
 
   /// The number of servers judged so far, by result.
   public var statistics: ServerTrustEvaluator.Statistics {
-    var result = tally.statistics
+    var result = tally.withLock { $0 }
     result.reportsDropped = reporter?.dropped ?? 0
     return result
   }
@@ -91,7 +93,7 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
   public func explanation(for host: HostName) -> String { rules.explanation(for: host, at: now) }
 
   private func decide(_ verdict: TrustRules.Verdict) throws(TrustFailure) -> TrustVerdict {
-    tally.count(verdict)
+    tally.withLock { $0.count(verdict) }
     guard let failure = verdict.failure else { return verdict.word }
     reporter?.report(failure, isEnforced: verdict.isEnforced, at: timeSource)
     guard !verdict.isEnforced else { throw failure }
@@ -114,7 +116,8 @@ extension ServerTrustEvaluator {
     /// Whether a valid chain and host name are sufficient for hosts without a policy. If `false`, such hosts are
     /// refused.
     public let allowNotPinnedDomains: Bool
-    private let table: PolicyTable
+    /// The policies by their hosts, so that a lookup compares each label of a host at most once and does not allocate.
+    private let policiesByHost: [Substring: PinningPolicy]
 
     /// Creates a configuration.
     ///
@@ -136,15 +139,28 @@ extension ServerTrustEvaluator {
       self.pinningPolicies = pinningPolicies
       self.certificateCheckingOrder = certificateCheckingOrder
       self.allowNotPinnedDomains = allowNotPinnedDomains
-      table = PolicyTable(pinningPolicies)
+      policiesByHost = Dictionary(
+        pinningPolicies.map { ($0.host.text[...], $0) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// Returns the policy that applies to a host: its own, or else that of its longest parent that includes subdomains;
     /// `nil` if there is none. Expired policies are returned too, since their expiration defines their effect.
-    package func policy(for host: HostName) -> PinningPolicy? { table.policy(for: host) }
+    package func policy(for host: HostName) -> PinningPolicy? {
+      policiesByHost[host.text[...]] ?? parentPolicy(of: host)
+    }
 
-    /// Returns the policy that would apply to a host if it had none of its own.
-    func parentPolicy(of host: HostName) -> PinningPolicy? { table.parentPolicy(of: host) }
+    /// Returns the policy that would apply to a host if it had none of its own: that of its longest parent that
+    /// includes subdomains. Only whole labels are removed, so a policy for `example.com` matches neither
+    /// `badexample.com` nor `com`.
+    func parentPolicy(of host: HostName) -> PinningPolicy? {
+      guard !host.isIPAddress else { return nil }
+      var name = host.text[...]
+      while let dot = name.utf8.firstIndex(of: UInt8(ascii: ".")) {
+        name = name[name.index(after: dot)...]
+        if let policy = policiesByHost[name], policy.includeSubdomains { return policy }
+      }
+      return nil
+    }
   }
 }
 
@@ -247,19 +263,12 @@ extension ServerTrustEvaluator.Configuration: Codable {
 
   /// Returns the configuration as JSON on several lines. The output is stable: members are sorted by name, and pins are
   /// sorted.
-  public func json() -> String { trustJSON(self) }
+  public func json() -> String { jsonText(.prettyPrinted) }
 }
 
 extension PinningPolicy {
   /// Returns the policy as JSON on several lines, in the form of a member of `policies`.
-  package func json() -> String { trustJSON(self) }
-}
-
-private func trustJSON(_ value: some Encodable) -> String {
-  let encoder = JSONEncoder()
-  encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-  // The values are only strings, numbers and Booleans, so encoding cannot fail.
-  return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+  package func json() -> String { jsonText(.prettyPrinted) }
 }
 
 extension ServerTrustEvaluator {
@@ -276,7 +285,7 @@ extension ServerTrustEvaluator {
       public var blocked: UInt64 = 0
       /// The number of servers that were accepted only because the policy was in report-only mode.
       public var wouldHaveBlocked: UInt64 = 0
-      /// The number of servers that were accepted because the policy was off, or had expired and falls back.
+      /// The number of servers accepted without a pin check: the policy was off, or expired and falls back.
       public var notChecked: UInt64 = 0
 
       /// Creates counts that are all zero.
@@ -298,30 +307,15 @@ extension ServerTrustEvaluator {
   }
 }
 
-/// The counts of one evaluator. Any thread may add to them.
-final class TrustTally: Sendable {
-  private let counts = Lock(ServerTrustEvaluator.Statistics())
-
-  var statistics: ServerTrustEvaluator.Statistics { counts.withLock { $0 } }
-
-  func count(_ verdict: TrustRules.Verdict) {
-    counts.withLock { counts in
-      switch (verdict.policy, verdict.failure == nil, verdict.isEnforced) {
-      case (nil, let isAccepted, _):
-        if isAccepted { counts.notPinnedAccepted += 1 } else { counts.notPinnedBlocked += 1 }
-      case (let policy?, true, _) where verdict.word == .pinned:
-        counts.policies[policy.host, default: .init()].pinned += 1
-      case (let policy?, true, _): counts.policies[policy.host, default: .init()].notChecked += 1
-      case (let policy?, false, true): counts.policies[policy.host, default: .init()].blocked += 1
-      case (let policy?, false, false): counts.policies[policy.host, default: .init()].wouldHaveBlocked += 1
-      }
+extension ServerTrustEvaluator.Statistics {
+  fileprivate mutating func count(_ verdict: TrustRules.Verdict) {
+    switch (verdict.policy, verdict.failure == nil, verdict.isEnforced) {
+    case (nil, let isAccepted, _): if isAccepted { notPinnedAccepted += 1 } else { notPinnedBlocked += 1 }
+    case (let policy?, true, _) where verdict.word == .pinned: policies[policy.host, default: .init()].pinned += 1
+    case (let policy?, true, _): policies[policy.host, default: .init()].notChecked += 1
+    case (let policy?, false, true): policies[policy.host, default: .init()].blocked += 1
+    case (let policy?, false, false): policies[policy.host, default: .init()].wouldHaveBlocked += 1
     }
-  }
-
-  /// Removes the counts of all policies except those for the given hosts.
-  func keep(_ hosts: [HostName]) {
-    let hosts = Set(hosts)
-    counts.withLock { counts in counts.policies = counts.policies.filter { hosts.contains($0.key) } }
   }
 }
 

@@ -49,33 +49,16 @@ extension ServerTrustJudge {
 }
 
 /// The decision of a ``ServerTrustJudge`` as a value.
-package enum TrustDecision: Sendable, Hashable {
-  /// The server is trusted.
-  case accepted(TrustVerdict)
-  /// The server is not trusted.
-  case refused(TrustFailure)
-
-  /// Returns the verdict; throws a refusal.
-  package func get() throws(TrustFailure) -> TrustVerdict {
-    switch self {
-    case .accepted(let verdict): return verdict
-    case .refused(let failure): throw failure
-    }
-  }
-}
+package typealias TrustDecision = Result<TrustVerdict, TrustFailure>
 
 extension ServerTrustJudge {
   /// Returns the judgement of a server.
   package func decision(on trust: ServerTrust) -> TrustDecision {
-    do throws(TrustFailure) { return .accepted(try judge(trust)) } catch { return .refused(error) }
+    TrustDecision { () throws(TrustFailure) in try judge(trust) }
   }
 
   /// Returns the judgement of plain `http` to a host.
   package func decisionOnPlaintext(host: HostName, port: Int) -> TrustDecision {
-    do throws(TrustFailure) {
-      return .accepted(try judgePlaintext(host: host, port: port))
-    } catch {
-      return .refused(error)
-    }
+    TrustDecision { () throws(TrustFailure) in try judgePlaintext(host: host, port: port) }
   }
 }

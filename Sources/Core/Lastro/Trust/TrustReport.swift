@@ -73,10 +73,5 @@ extension TrustReport: Encodable {
   }
 
   /// Returns the report as one JSON object with sorted keys.
-  public func json() -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // The values are only strings, numbers and Booleans, so encoding cannot fail.
-    return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
-  }
+  public func json() -> String { jsonText() }
 }

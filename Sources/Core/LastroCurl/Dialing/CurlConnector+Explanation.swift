@@ -6,7 +6,7 @@ internal import LastroHTTP
 internal import LastroWire
 
 extension CurlConnector {
-  /// Returns the engine, proxy and trust of a request.
+  /// Returns the facts that `explain` shows about the route of a request: the engine, the proxy and the trust.
   static func explain(
     _ request: TransferRequest, with options: ConnectionOptions, _ settings: CurlSettings
   ) -> [FetchExplanation.Fact] {
@@ -26,20 +26,12 @@ extension CurlConnector {
     return facts + judges(of: request, options, settings)
   }
 
-  static func isForwarded(
-    _ request: TransferRequest, with options: ConnectionOptions, _ settings: CurlSettings
-  ) -> Bool {
-    guard request.head.scheme != "https" else { return false }
-    return settings.forwardProxies(for: options)?.forwardProxy(for: request.head.authority ?? "") != nil
-  }
-
   private static func judges(
     of request: TransferRequest, _ options: ConnectionOptions, _ settings: CurlSettings
   ) -> [FetchExplanation.Fact] {
     guard let host = TrustTarget(authority: request.head.authority ?? "", defaultPort: 443)?.host else { return [] }
-    let standing = settings.trustJudge, additional = options.tls.trustJudge
-    return [standing, standing === additional ? nil : additional].compactMap { judge in
-      judge.map { .init("judge", $0.explanation(for: host)) }
+    return JudgePanel(standing: settings.trustJudge, additional: options.tls.trustJudge).judges.map {
+      .init("judge", $0.explanation(for: host))
     }
   }
 

@@ -42,12 +42,12 @@ final class CurlConnector: Connector, DialDelegate {
 
     func check(until: Int64, _ proceed: @escaping () -> Void) {
       guard let profile else { return proceed() }
-      hub.look(at: profile, until: until, proceed)
+      hub.fileReads.wait(for: nil, of: profile, until: until) { _ in proceed() }
     }
   }
 
   private let hub: StreamHub
-  private var dials: [UInt64: (owner: any DialOwner, state: State?)] = [:]
+  private var dials: [UInt64: (owner: HostPool, state: State?)] = [:]
 
   init(_ hub: StreamHub) { self.hub = hub }
 
@@ -55,7 +55,7 @@ final class CurlConnector: Connector, DialDelegate {
 
   func route(for key: HostKey, with options: SharedOptions) throws(TransportError) -> Route {
     let profile = try hub.profile(for: options)
-    let proxy = ForwardProxy(profile.applier.proxy(isTLS: key.isTLS, authority: key.authority), for: key)
+    let proxy = ForwardProxy(profile.proxy(isTLS: key.isTLS, authority: key.authority), for: key)
     let origin = proxy?.origin ?? (try? Origin("\(key.isTLS ? "https" : "http")://\(key.authority)"))
     return Route(
       key: proxy?.url ?? key.authority, origin: origin,
@@ -65,12 +65,13 @@ final class CurlConnector: Connector, DialDelegate {
 
   // MARK: Dials
 
-  func dial(_ dial: LinkDial, for owner: any DialOwner) throws(TransportError) {
+  func dial(_ dial: LinkDial, for owner: HostPool) throws(TransportError) {
     // The state was created by `route(for:with:)`.
     let state = dial.route.state.map { unsafeDowncast($0, to: State.self) }
     if state?.forwardProxy != nil { try checkForwarding(to: dial.target, with: dial.options) }
+    let stream = try StreamDial(dial)
     dials[dial.id] = (owner, state)
-    hub.dial(StreamDial(dial), for: self)
+    hub.dial(stream, for: self)
   }
 
   /// Checks that a proxy may receive a request for a host. A dial that failed for that reason would end a different
@@ -78,7 +79,7 @@ final class CurlConnector: Connector, DialDelegate {
   private func checkForwarding(to target: TrustTarget, with options: SharedOptions) throws(TransportError) {
     let profile = try hub.profile(for: options)
     try profile.trust.rules.checkPlaintext(target)
-    if let refusal = profile.applier.egressRules?.refusal(ofLiteral: target) { throw refusal }
+    if let refusal = profile.egressRules?.refusal(ofLiteral: target) { throw refusal }
   }
 
   func cancelDial(_ id: UInt64) {

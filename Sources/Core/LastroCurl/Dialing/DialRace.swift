@@ -8,13 +8,12 @@ internal import LastroWire
 /// race carries out its steps.
 ///
 /// Attempts are separate dials with the race's name and trust. The first attempt that connects becomes the dial's
-/// session, and the others are closed. Owner: ``DialRaces``. Thread: the loop's.
+/// session, and the others are closed. Owner: ``StreamHub/pending``. Thread: the loop's.
 final class DialRace: DialDelegate {
   let dial: StreamDial
   private let source: NameSource
   private unowned let hub: StreamHub
   private var machine: RaceMachine
-  private var giveUpAsking: (@Sendable () -> Void)?
   /// The addresses of the running attempts, by the ids of their dials.
   private var attempts: [UInt64: String] = [:]
   /// The connection of the latest attempt that connected.
@@ -33,31 +32,15 @@ final class DialRace: DialDelegate {
     machine = RaceMachine(terms, now: monotonicNow())
   }
 
-  func start() {
-    let name = dial.host.text, id = dial.id, inbox = hub.inbox
-    switch SpecialName(name) {
-    case .missing: end(.missingName(name))
-    case .loopback?: resolved(SpecialName.loopback.addresses)
-    case nil:
-      giveUpAsking = source.ask(name, dial.request.port) { answer in
-        _ = inbox.post(StreamCommand.named(id, answer.named(name)))
-      }
-    }
-  }
-
   // MARK: Events
 
   func answered(_ answer: Result<[String], TransportError>) {
-    giveUpAsking = nil
     switch answer {
     case .failure(let error): end(error)
-    case .success(let addresses): resolved(addresses)
+    case .success(let addresses):
+      let now = monotonicNow()
+      act(machine.resolved(addresses, now: now) { hub.deadAddresses.contains(key(of: $0), now: now) })
     }
-  }
-
-  private func resolved(_ addresses: [String]) {
-    let now = monotonicNow()
-    act(machine.resolved(addresses, now: now) { hub.races.deadAddresses.contains(key(of: $0), now: now) })
   }
 
   /// Acts on an expired deadline: that of the next attempt, or of the whole dial.
@@ -89,7 +72,7 @@ final class DialRace: DialDelegate {
     isActing = true
     defer { isActing = false }
     while !steps.isEmpty { carryOut(steps.removeFirst()) }
-    hub.deadlines.add(machine.due, dial.id)
+    addDeadline()
   }
 
   private func carryOut(_ step: RaceMachine.Step) {
@@ -97,22 +80,20 @@ final class DialRace: DialDelegate {
     case .dial(let address):
       let attempt = StreamDial(attempting: address, of: dial)
       attempts[attempt.id] = address
-      hub.attempt(attempt, for: self)
+      hub.dial(attempt, for: self)
     case .close(let address):
       guard let id = attempts.first(where: { $0.value == address })?.key else { return }
       attempts[id] = nil
       hub.drop(id)
-    case .noteDead(let address): hub.races.deadAddresses.note(key(of: address), now: monotonicNow())
-    case .noteAlive(let address): hub.races.deadAddresses.forget(key(of: address))
+    case .noteDead(let address): hub.deadAddresses.note(key(of: address), now: monotonicNow())
+    case .noteAlive(let address): hub.deadAddresses.forget(key(of: address))
     case .adopt(_, let lead):
       guard let session = connected.take() else { return }
       session.lead = lead
       hub.adopt(session, for: dial)
     case .end(let error, let hasTriedAll):
-      giveUpAsking?()
-      giveUpAsking = nil
-      hub.end(self, error)
-      if hasTriedAll { source.noteUnreachable(dial.host.text, dial.request.port) }
+      hub.drop(pending: dial.id, error)
+      if hasTriedAll { source.connectionFailed(dial.host.text, dial.request.port) }
     }
   }
 

@@ -11,7 +11,8 @@ internal import LastroSupport
 /// directions.
 ///
 /// Owner: the session. Thread: the loop's.
-final class DialedStream {
+final class DialedStream: OpenDescriptor {
+  static let lateness = (read: "no byte came", write: "not all bytes were taken")
   /// The maximum number of bytes per read.
   static let readBytes = 64 * 1024
   /// The size of one write to libcurl. If a piece could not be sent, TLS has to get the same piece again.
@@ -21,18 +22,12 @@ final class DialedStream {
   /// The maximum that one read of libcurl returns when there is more: a TLS record.
   private static let recordBytes = 16 * 1024
 
-  private enum Step {
-    case bytes(Data)
-    case wait
-    case end(Result<Data?, TransportError>)
-  }
-
   private unowned let session: StreamSession
   let descriptor: Int32
   /// The handle's latest system error at the time of connecting. It is not cleared on success.
   private let oldSystemCode: Int32
-  private var reader: StreamRead?
-  private var writer: StreamWrite?
+  var reader: StreamRead?
+  var writer: StreamWrite?
   /// The number of bytes of the current write that were sent.
   private var written = 0
   /// The length of the piece that TLS needs to get again.
@@ -48,21 +43,19 @@ final class DialedStream {
   private(set) var readEnd: Result<Data?, TransportError>?
 
   private var easy: EasyHandle { session.easy }
-  private var hub: StreamHub { session.hub }
+  var hub: StreamHub { session.hub }
+  /// A carried connection is watched by its link.
+  var isWatched: Bool { !session.isEnded && session.dial.kind != .carried }
 
   /// Takes over the connection that libcurl has made for a session. Returns `nil` if it has already been closed.
   init?(_ session: StreamSession) {
     self.session = session
-    descriptor = clastro_active_socket(session.easy.raw)
+    descriptor = session.easy.socket
     guard descriptor >= 0 else { return nil }
-    oldSystemCode = clastro_os_errno(session.easy.raw)
+    oldSystemCode = session.easy.systemCode
     // The first call ties the handle to its connection for good. Before that, libcurl may check whether an idle
     // connection is dead, and close it, when the next one is dialed in the same multi handle.
-    switch receive(upTo: Self.recordBytes) {
-    case .bytes(let bytes): held = bytes
-    case .wait: break
-    case .end(let end): readEnd = end
-    }
+    if case .success(let bytes?) = receive(upTo: Self.recordBytes) { held = bytes }
   }
 
   /// Removes a carried plaintext connection from libcurl, which ends the stream. libcurl uses 10 KiB for a connection,
@@ -74,7 +67,7 @@ final class DialedStream {
     let own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
     guard own >= 0 else { return nil }
     session.profile.uses += 1
-    hub.poller.noteOpened(own)
+    hub.poller.keep(own)
     hub.drop(session.id)
     return own
   }
@@ -89,41 +82,19 @@ final class DialedStream {
 
   // MARK: Reading
 
-  func read(_ read: StreamRead) {
-    if let reader, !reader.answer.isGiven {
-      read.answer.offer(.failure(.streamBusy))
-      return
-    }
-    reader = read
-    serveReader()
-    if reader != nil { hub.deadlines.add(read.expiresAt, session.id) }
-    updateInterest()
+  func readAvailable(upTo maximum: Int) -> Result<Data?, TransportError>? {
+    if held.isEmpty { return readEnd ?? receive(upTo: maximum) }
+    defer { held = Data(held.dropFirst(maximum)) }
+    return .success(Data(held.prefix(maximum)))
   }
 
-  func serveReader() {
-    guard let reader else { return }
-    // The read was given up: later bytes are for the next one.
-    guard !reader.answer.isGiven else { return self.reader = nil }
-    let step = held.isEmpty ? readEnd.map(Step.end) ?? receive(upTo: reader.maximum) : .bytes(takeHeld(reader.maximum))
-    switch step {
-    case .wait: return
-    case .bytes(let bytes):
-      if !reader.answer.offer(.success(bytes)) { held = bytes + held }
-    case .end(let end):
-      readEnd = end
-      reader.answer.offer(end)
-    }
-    self.reader = nil
-  }
+  func putBack(_ bytes: Data) { held = bytes + held }
 
-  private func takeHeld(_ maximum: Int) -> Data {
-    let taken = Data(held.prefix(maximum))
-    held = Data(held.dropFirst(maximum))
-    return taken
-  }
-
-  /// Reads available bytes. OpenSSL may have bytes when the descriptor has none, so call this before waiting.
-  private func receive(upTo maximum: Int) -> Step {
+  /// Reads available bytes, and notes the end of the peer's direction. OpenSSL may have bytes when the descriptor has
+  /// none, so call this before waiting.
+  ///
+  /// - Returns: the bytes, or the end if there are none before it; `nil` if there is nothing yet.
+  private func receive(upTo maximum: Int) -> Result<Data?, TransportError>? {
     let scratch = hub.context.scratch, wanted = min(maximum, scratch.count)
     var total = 0
     while total < wanted {
@@ -131,33 +102,31 @@ final class DialedStream {
       let code = curl_easy_recv(easy.raw, scratch.baseAddress.map { $0 + total }, wanted - total, &count)
       if code == CURLE_AGAIN { break }
       guard code == CURLE_OK, count > 0 else {
-        let end = readingEnd(code)
-        if total == 0 { return .end(end) }
-        readEnd = end
+        readEnd = readingEnd(code)
+        if total == 0 { return readEnd }
         break
       }
       total += count
       if count < Self.recordBytes { break }
     }
-    return total == 0 ? .wait : .bytes(Data(bytes: scratch.baseAddress.unsafelyUnwrapped, count: total))
+    return total == 0 ? nil : .success(Data(bytes: scratch.baseAddress.unsafelyUnwrapped, count: total))
   }
 
   /// Returns the result for the end of the peer's direction. libcurl returns the same code for close_notify and for a
   /// bare FIN, and the code depends on its version.
   func readingEnd(_ code: CURLcode) -> Result<Data?, TransportError> {
-    if let connection = session.connection, clastro_connection_closed_cleanly(connection) { return .success(nil) }
-    if let connection = session.connection, let error = TLSPeer.of(connection).alertFailure(code, requestSent: true) {
-      return .failure(error)
-    }
-    if code == CURLE_OK { return session.connection == nil ? .success(nil) : .failure(.truncatedStream) }
+    let peer = session.connectedPeer
+    if peer?.hasClosedCleanly == true { return .success(nil) }
+    if let error = peer?.alertFailure(code, requestSent: true) { return .failure(error) }
+    if code == CURLE_OK { return peer == nil ? .success(nil) : .failure(.truncatedStream) }
     let systemCode = newSystemCode
     // A read never causes EPIPE. It belongs to the alert that OpenSSL sends to a peer that ended without close_notify.
-    if systemCode == 0 || systemCode == EPIPE, session.connection != nil, isAtEnd { return .failure(.truncatedStream) }
+    if systemCode == 0 || systemCode == EPIPE, peer != nil, isAtEnd { return .failure(.truncatedStream) }
     return .failure(.receivingFailed(session.dial.name, systemCode, code))
   }
 
   private var newSystemCode: Int32 {
-    let code = clastro_os_errno(easy.raw)
+    let code = easy.systemCode
     return code == oldSystemCode && code != ECONNRESET ? 0 : code
   }
 
@@ -174,7 +143,7 @@ final class DialedStream {
       // A write that was given up halfway ends the stream.
       let isGivenUp = writer.answer.isGiven
       write.answer.offer(.failure(isGivenUp ? .streamClosed : .streamBusy))
-      if isGivenUp { hub.finish(session, .streamClosed) }
+      if isGivenUp { hub.end(session, .streamClosed) }
       return
     }
     if isWritingFinished {
@@ -186,18 +155,14 @@ final class DialedStream {
       write.answer.offer(.failure(error))
       return
     }
-    writer = write
     written = 0
-    serveWriter()
-    guard !session.isEnded else { return }
-    if writer != nil { hub.deadlines.add(write.expiresAt, session.id) }
-    updateInterest()
+    begin(write)
   }
 
   func serveWriter() {
     guard let writer else { return }
     // The write was given up halfway. It is unknown how much the server received, so the stream ends.
-    guard !writer.answer.isGiven else { return hub.finish(session, .streamClosed) }
+    guard !writer.answer.isGiven else { return hub.end(session, .streamClosed) }
     let outcome = writer.data.map(send) ?? sendNotice()
     guard let outcome else { return }
     self.writer = nil
@@ -232,9 +197,9 @@ final class DialedStream {
   /// Ends our direction if that can be done at once, or prepares the bytes that have to be sent for it.
   private func beginFinishing() -> TransportError? {
     isWritingFinished = true
-    guard clastro_has_tls(easy.raw) else {
+    guard clastro_tls_of(easy.raw) != nil else {
       guard shutdown(descriptor, Int32(SHUT_WR)) != 0, errno != ENOTCONN else { return nil }
-      return .unfinished(errno)
+      return .system(.send, .sendFailed, "this side could not end its direction of the stream", errno)
     }
     notice = [UInt8](repeating: 0, count: 1_024)
     let count = clastro_make_close_notify(easy.raw, session.isTLS ? session.proxyContext : nil, &notice, notice.count)
@@ -251,56 +216,17 @@ final class DialedStream {
       let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
       let count = Glibc.send(descriptor, notice, notice.count, flags)
       if count < 0 {
-        if errno == EINTR { continue }
-        if errno == EAGAIN { return nil }
-        return .failure(.unfinishedTLS(errno))
+        return errno == EAGAIN ? nil : .failure(.unfinishedTLS(errno))
       }
       notice.removeFirst(count)
     }
     return .success(())
   }
 
-  // MARK: Waiting
-
-  func ready(_ ready: Readiness) {
-    if ready.readable || ready.failed { serveReader() }
-    if ready.writable || ready.failed { serveWriter() }
-    updateInterest()
-  }
-
-  /// Watches the descriptor only while a read or a write is pending. Unread bytes stay in the kernel and cost no turn.
-  /// A carried connection is watched by its link.
-  func updateInterest() {
-    guard !session.isEnded, session.dial.kind != .carried else { return }
-    let reads = reader.map { !$0.answer.isGiven } ?? false
-    if reads || writer != nil {
-      hub.poller.watch(descriptor, owner: StreamHub.descriptorOwner, read: reads, write: writer != nil)
-    } else {
-      hub.poller.unwatch(descriptor)
-    }
-  }
-
   // MARK: The end
 
-  var expirations: [Int64] { [reader?.expiresAt, writer?.expiresAt].compactMap(\.self) }
-
-  func expire(now: Int64) {
-    if let reader, now >= reader.expiresAt {
-      reader.answer.offer(.failure(.idleStream("no byte came", within: reader.limit)))
-    }
-    if let writer, now >= writer.expiresAt {
-      writer.answer.offer(.failure(.idleStream("not all bytes were taken", within: writer.limit)))
-      return serveWriter()
-    }
-    updateInterest()
-  }
-
-  /// Fails the current read and write.
   func end(_ error: TransportError) {
-    reader?.answer.offer(.failure(error))
-    writer?.answer.offer(.failure(error))
-    reader = nil
-    writer = nil
+    failOperations(error)
     hub.poller.unwatch(descriptor)
   }
 }

@@ -82,7 +82,7 @@ struct RaceMachine {
   /// Ends the race with an attempt that connected.
   mutating func connected(_ address: String, now: Int64) -> [Step] {
     guard !isOver, let began = schedule.running[address] else { return [] }
-    let slow = schedule.noteWon(address).sorted()
+    let slow = schedule.attemptSucceeded(address).sorted()
     isOver = true
     let lead = StreamSession.Lead(lookUp: answeredAt - beganAt, attempt: began - beganAt)
     return [.noteAlive(address)] + slow.map { .noteDead($0) } + running.map { .close($0) } + [.adopt(address, lead)]
@@ -94,7 +94,7 @@ struct RaceMachine {
     failures.append((address, error))
     let isLate = error.code == .connectTimeout && hadTime(address, now: now)
     let isDead = error.stage == .connect || isLate
-    schedule.noteFailed(address, isFinal: isFinal(error))
+    schedule.attemptFailed(address, isFinal: isFinal(error))
     return (isDead ? [.noteDead(address)] : []) + proceed(now: now)
   }
 

@@ -16,13 +16,13 @@ final class SocketLink: Link {
   private static let partBytes = 4 * 1024
   /// The maximum number of TLS records per read. Many records of a single byte must not block the turn.
   private static let mostRecords = 64
+  /// The maximum number of reads of post-handshake messages before a request.
+  private static let mostMessages = 64
 
   let facts: LinkFacts
   /// The session in libcurl, if it handles TLS for this link. `nil` for plaintext: libcurl has released the connection,
   /// and the link owns the descriptor.
   private let session: StreamSession?
-  /// The open connection of the session.
-  private let stream: DialedStream?
   let descriptor: Int32
   private let hub: StreamHub
   private let profile: StreamProfile
@@ -49,7 +49,7 @@ final class SocketLink: Link {
   private var isClosed = false
 
   init(_ session: StreamSession, _ stream: DialedStream, isForwarding: Bool) {
-    let hasTLS = clastro_has_tls(session.easy.raw)
+    let ssl = clastro_tls_of(session.easy.raw), hasTLS = ssl != nil
     let isNested = session.isTLS && session.gate.proxyTarget != nil
     self.isNested = isNested
     self.isForwarding = isForwarding
@@ -61,9 +61,10 @@ final class SocketLink: Link {
     facts = LinkFacts(of: session, stream, hasTLS: hasTLS)
     let own = hasTLS ? nil : stream.leaveLibcurl()
     self.session = own == nil ? session : nil
-    self.stream = own == nil ? stream : nil
     descriptor = own ?? stream.descriptor
-    if own == nil, !isNested { clastro_read_ahead(session.easy.raw) }
+    // TLS reads as much as the socket has, instead of a record's header first and then the rest, which halves the
+    // number of calls. From then on TLS may hold received bytes while the socket is not readable.
+    if own == nil, !isNested, let ssl { SSL_set_read_ahead(ssl, 1) }
     hub.register(self)
     hub.poller.watch(descriptor, owner: StreamHub.linkOwner, read: true, write: false)
   }
@@ -87,7 +88,7 @@ final class SocketLink: Link {
     if let refusal = egressRefusal(of: target) { return .refused(refusal) }
     guard let session, session.isTLS else { return admitPlaintext(to: target) }
     do throws(TrustFailure) {
-      return .admitted(try session.gate.admit(session.connection.map(TLSPeer.of)))
+      return .admitted(try session.gate.admit(session.connectedPeer))
     } catch {
       return .refused(.refusedTrust(error))
     }
@@ -99,7 +100,7 @@ final class SocketLink: Link {
     if let egress {
       return egress.refusal(connectedTo: facts.remoteAddress, port: facts.remotePort ?? 0, of: dialed)
     }
-    return isForwarding ? profile.applier.egressRules?.refusal(ofLiteral: target) : nil
+    return isForwarding ? profile.egressRules?.refusal(ofLiteral: target) : nil
   }
 
   private func admitPlaintext(to target: TrustTarget) -> LinkAdmission {
@@ -114,7 +115,7 @@ final class SocketLink: Link {
   // MARK: Reading
 
   func receive(into space: UnsafeMutableRawBufferPointer) -> LinkStep {
-    if facts.hasTLS, let session, let stream {
+    if facts.hasTLS, let session, let stream = session.stream {
       receiveTLS(from: session, stream, into: space)
     } else {
       receivePlain(into: space)
@@ -122,14 +123,11 @@ final class SocketLink: Link {
   }
 
   private func receivePlain(into space: UnsafeMutableRawBufferPointer) -> LinkStep {
-    while true {
-      let count = recv(descriptor, space.baseAddress, space.count, Int32(MSG_DONTWAIT))
-      if count > 0 { return .moved(count) }
-      if count == 0 { return .end(isClean: true) }
-      if errno == EINTR { continue }
-      if errno == EAGAIN { return .wait }
-      return failed(.receivingFailed(target.name, errno))
-    }
+    // A call that does not wait is not interrupted by signals (signal(7)).
+    let count = recv(descriptor, space.baseAddress, space.count, Int32(MSG_DONTWAIT))
+    if count > 0 { return .moved(count) }
+    if count == 0 { return .end(isClean: true) }
+    return errno == EAGAIN ? .wait : failed(.receivingFailed(target.name, errno))
   }
 
   private func failed(_ error: TransportError) -> LinkStep {
@@ -152,18 +150,18 @@ final class SocketLink: Link {
       if code == CURLE_AGAIN { break }
       guard code == CURLE_OK, count > 0 else {
         // Return the bytes before the end first.
-        let end = end(stream.readingEnd(code))
+        let end = step(for: stream.readingEnd(code))
         if total == 0 { return end }
         foundEnd = end
         break
       }
       total += count
-      if count < Self.partBytes, !isNested, !clastro_holds_input(session.easy.raw) { break }
+      if count < Self.partBytes, !isNested, !session.easy.holdsInput { break }
     }
     return total > 0 ? .moved(total) : .wait
   }
 
-  private func end(_ ending: Result<Data?, TransportError>) -> LinkStep {
+  private func step(for ending: Result<Data?, TransportError>) -> LinkStep {
     switch ending {
     case .success: .end(isClean: true)
     case .failure(let error) where error.code == .truncatedStream: .end(isClean: false)
@@ -175,7 +173,7 @@ final class SocketLink: Link {
 
   var hidesInput: Bool {
     guard facts.hasTLS, let session, !isClosed else { return false }
-    return isNested || foundEnd != nil || clastro_holds_input(session.easy.raw)
+    return isNested || foundEnd != nil || session.easy.holdsInput
   }
 
   var hasInput: Bool { hidesInput || isReadable }
@@ -188,9 +186,13 @@ final class SocketLink: Link {
   /// Reads TLS post-handshake messages, which do not count as input. Returns whether there is any other input.
   func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool) -> Bool {
     guard hidesInput || !isHeard && hasInput else { return false }
-    guard facts.hasTLS, case .wait = receive(into: scratch) else { return true }
-    // A link that has used up its share of the turn has read nothing.
-    return isReadable
+    // Servers write each session ticket by itself, so that the next one may arrive while one is read. A link that has
+    // used up its share of the turn reads nothing, however often it is asked.
+    for _ in 0..<Self.mostMessages {
+      guard facts.hasTLS, case .wait = receive(into: scratch) else { return true }
+      if !isReadable { return false }
+    }
+    return true
   }
 
   // MARK: Writing
@@ -204,13 +206,9 @@ final class SocketLink: Link {
   }
 
   private func sendPlain(_ bytes: UnsafeRawBufferPointer) -> LinkStep {
-    while true {
-      let count = Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
-      if count >= 0 { return .moved(count) }
-      if errno == EINTR { continue }
-      if errno == EAGAIN { return .wait }
-      return failed(.sendingFailed(target.name, errno))
-    }
+    let count = Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+    if count >= 0 { return .moved(count) }
+    return errno == EAGAIN ? .wait : failed(.sendingFailed(target.name, errno))
   }
 
   private func sendTLS(_ bytes: UnsafeRawBufferPointer, over session: StreamSession) -> LinkStep {
@@ -257,7 +255,7 @@ final class SocketLink: Link {
   private func closeDescriptor() {
     hub.unregister(self)
     if let session { return hub.drop(session.id) }
-    hub.poller.noteClosing(descriptor)
+    hub.poller.forget(descriptor)
     Glibc.close(descriptor)
     profile.uses -= 1
   }
@@ -266,11 +264,15 @@ final class SocketLink: Link {
 extension LinkFacts {
   /// Creates the facts of an open session.
   fileprivate init(of session: StreamSession, _ stream: DialedStream, hasTLS: Bool) {
-    func phase(_ microseconds: Int64) -> Duration? { microseconds > 0 ? .microseconds(microseconds) : nil }
+    // A race looks the name up, and libcurl's times begin with the attempt.
+    let dial = session.easy.facts, attempt = (session.lead?.attempt ?? 0) / 1_000
+    func phase(_ microseconds: Int64, after earlier: Int64 = 0) -> Duration? {
+      microseconds > 0 ? .microseconds(earlier + microseconds) : nil
+    }
     self.init(session.facts)
-    let dial = session.dialFacts
     timings = TransferFacts.Timings(
-      nameLookup: phase(dial.name_lookup), connect: phase(dial.connect), tls: phase(dial.app_connect))
+      nameLookup: phase(session.lead.map { $0.lookUp / 1_000 } ?? dial.name_lookup),
+      connect: phase(dial.connect, after: attempt), tls: phase(dial.app_connect, after: attempt))
     self.hasTLS = hasTLS
     readsWhole = !hasTLS
     isProxied = session.isProxied

@@ -28,10 +28,8 @@ extension TransportError {
 
   /// Returns the same error for several addresses.
   func ofAddresses(_ account: String, of name: String) -> TransportError {
-    var error = TransportError(
-      stage: stage, code: code, message: "\(name) was reached at none of its addresses: \(account)", hint: hint,
-      engineCode: engineCode)
-    error.systemCode = systemCode
+    var error = self
+    error.message = "\(name) was reached at none of its addresses: \(account)"
     return error
   }
 
@@ -52,6 +50,11 @@ extension TransportError {
     .refused(.invalidOption, "libcurl does not accept the host \(name)", hint: "give a name or an address")
   }
 
+  static let endlessTunnelAnswer = TransportError(
+    stage: .proxy, code: .proxyRefused,
+    message: "the proxy's response to CONNECT has more than \(StreamSession.mostTunnelBytes) bytes",
+    hint: "check that the proxy's URL leads to a proxy")
+
   static let noMemoryForStream = TransportError(
     stage: .request, code: .engineFailure, message: "out of memory for a stream", hint: memoryHint)
 
@@ -60,20 +63,12 @@ extension TransportError {
 
   /// - Parameter server: the host and port.
   static func receivingFailed(_ server: String, _ systemCode: Int32, _ code: CURLcode? = nil) -> TransportError {
-    .system(
-      .response, .receiveFailed, "receiving from \(server) failed", systemCode,
-      engineCode: code.map { Int32(bitPattern: $0.rawValue) })
+    .system(.response, .receiveFailed, "receiving from \(server) failed", systemCode, code)
   }
 
   /// - Parameter server: the host and port.
   static func sendingFailed(_ server: String, _ systemCode: Int32, _ code: CURLcode? = nil) -> TransportError {
-    .system(
-      .send, .sendFailed, "sending to \(server) failed", systemCode,
-      engineCode: code.map { Int32(bitPattern: $0.rawValue) })
-  }
-
-  static func unfinished(_ systemCode: Int32) -> TransportError {
-    .system(.send, .sendFailed, "this side could not end its direction of the stream", systemCode)
+    .system(.send, .sendFailed, "sending to \(server) failed", systemCode, code)
   }
 
   /// - Parameter systemCode: the `errno`; `nil` if the connection had failed before.
@@ -94,8 +89,9 @@ extension TransportError {
     hint: "raise `ulimit -u`, or the memory of the process")
 
   static func noAddress(of host: String, _ code: Int32) -> TransportError {
-    let (stage, word, message, hint) = CurlCode.unresolved(host, String(cString: gai_strerror(code)))
-    return TransportError(stage: stage, code: word, message: message, hint: hint, engineCode: code)
+    var error = CurlCode.unresolved(host, String(cString: gai_strerror(code)))
+    error.engineCode = code
+    return error
   }
 
   static let interfaceWithNUL = refused(
@@ -119,42 +115,30 @@ extension TransportError {
   }
 
   static func system(
-    _ stage: FailureStage, _ code: FailureCode, _ what: String, _ systemCode: Int32, engineCode: Int32? = nil,
+    _ stage: FailureStage, _ code: FailureCode, _ what: String, _ systemCode: Int32,
+    _ engineCode: CURLcode? = nil,
     hint: String = "dial again: the server or the network cut the connection"
   ) -> TransportError {
     let reason = systemCode == 0 ? "" : ": \(SystemError.text(systemCode))"
     var error = TransportError(
-      stage: stage, code: code, message: what + reason, hint: hint, engineCode: engineCode,
-      requestSent: stage == .send || stage == .response)
+      stage: stage, code: code, message: what + reason, hint: hint,
+      engineCode: engineCode.map { Int32(bitPattern: $0.rawValue) }, requestSent: stage == .send || stage == .response)
     error.systemCode = systemCode == 0 ? nil : systemCode
     return error
   }
 
   /// Creates the error for libcurl's result of a dial.
   init(_ code: CURLcode, dialing session: StreamSession) {
-    if let error = session.failure {
-      self = error
+    let facts = session.easy.facts
+    let known =
+      session.failure ?? session.peer?.refusal(code)
+      ?? session.egress?.failure(hasConnected: facts.connect > 0, target: session.dial.server)
+    if let known {
+      self = known
       return
     }
-    if let error = session.peer?.refusal(code, requestSent: false) {
-      self = error
-      return
-    }
-    if let error = session.peer?.alertFailure(code, requestSent: false) {
-      self = error
-      return
-    }
-    let facts = session.easy.facts(hasFailed: true)
-    if let denial = session.egress?.failure(hasConnected: facts.connect > 0, target: session.dial.server) {
-      self = denial
-      return
-    }
-    let common = CurlCode.common(
-      code, isProxied: session.isProxied, hasClientCertificate: session.hasClientCertificate, facts: facts)
-    let (stage, word, message, hint) = CurlCode.explain(
-      common, of: session.ends, facts: facts, isProxied: session.isProxied)
-    self.init(
-      stage: stage, code: word, message: message, hint: hint, engineCode: Int32(bitPattern: code.rawValue))
+    self = CurlCode.explain(code, of: session.ends, facts: facts)
+    engineCode = Int32(bitPattern: code.rawValue)
     if facts.os_errno != 0, Self.tells(code, Int32(clamping: facts.os_errno)) {
       systemCode = Int32(clamping: facts.os_errno)
     }
@@ -176,15 +160,12 @@ extension TransportError {
 }
 
 extension StreamSession {
-  fileprivate var hasClientCertificate: Bool {
-    let options = profile.options.tls
-    return isTLS && (options.identity != nil || !options.hostIdentities.isEmpty)
-  }
-
   /// The ends of the connection, for error texts.
   fileprivate var ends: CurlCode.Ends {
-    CurlCode.Ends(
-      server: dial.name, host: dial.host.text, proxy: TrustTarget.proxyName(proxy),
-      socket: profile.options.unixSocketPath, connectTimeout: dial.request.connectTimeout)
+    let tls = profile.options.tls
+    return CurlCode.Ends(
+      server: dial.name, host: dial.host.text, proxy: ForwardProxy.name(of: proxy),
+      socket: profile.options.unixSocketPath, connectTimeout: dial.request.connectTimeout,
+      hasClientCertificate: isTLS && (tls.identity != nil || !tls.hostIdentities.isEmpty))
   }
 }

@@ -8,83 +8,59 @@ internal import LastroSupport
 internal import LastroWire
 
 extension StreamHub {
-  /// A look-up of the addresses of a name.
-  struct LookUp {
-    let dial: StreamDial
-    /// A closure that cancels the look-up of a resolver; `nil` for the system's look-ups.
-    var giveUp: (@Sendable () -> Void)?
-  }
-
   /// Finds the host's addresses: a fixed answer, the host itself if it is an address, or a look-up, which may take
   /// long.
-  func beginDatagrams(_ dial: StreamDial, _ options: ConnectionOptions) {
-    let fixed = options.resolutions.last { resolution in
-      resolution.port == dial.request.port && (try? HostName(resolution.host)) == dial.host
-    }
-    resolving[dial.id] = LookUp(dial: dial)
-    if let fixed {
+  func beginDatagrams(_ dial: StreamDial, _ profile: StreamProfile) {
+    pending[dial.id] = PendingDial(dial: dial)
+    deadlines.add(dial.expiresAt, dial.id)
+    if let fixed = profile.fixedAnswer(for: dial) {
       openDatagrams(dial, .success(fixed.addresses))
     } else if dial.host.isIPAddress {
       openDatagrams(dial, .success([dial.host.text]))
+    } else if let source = profile.options.reach.names {
+      ask(source, for: dial)
     } else {
-      deadlines.add(dial.expiresAt, dial.id)
-      resolve(dial, options.reach.names)
-    }
-  }
-
-  private func resolve(_ dial: StreamDial, _ source: NameSource?) {
-    let special = source == nil ? nil : SpecialName(dial.host.text)
-    if let special {
-      let addresses = special.addresses
-      return openDatagrams(dial, addresses.isEmpty ? .failure(.missingName(dial.host.text)) : .success(addresses))
-    }
-    let name = dial.host.text, id = dial.id, inbox = inbox
-    guard let source else {
-      return SystemLookups.shared.submit(
+      let id = dial.id, inbox = context.inbox
+      SystemLookups.shared.submit(
         .init(name: dial.host) {
-          dial.isSettled
+          dial.answer.isGiven
         } answer: { addresses in
-          _ = inbox.post(StreamCommand.resolved(id, addresses))
+          _ = inbox.post(.resolved(id, addresses))
         })
     }
-    // A resolver may keep the answer's closure forever, so the closure does not retain the dial.
-    resolving[id]?.giveUp = source.ask(name, dial.request.port) { addresses in
-      _ = inbox.post(StreamCommand.resolved(id, addresses.named(name)))
-    }
   }
 
-  /// Cancels a look-up. Returns false if there is none.
-  @discardableResult
-  func stopResolving(_ id: UInt64, _ error: TransportError) -> Bool {
-    guard let lookUp = resolving.removeValue(forKey: id) else { return false }
-    lookUp.giveUp?()
-    refuse(lookUp.dial, error, leaves: true)
-    return true
+  /// Asks a resolver for the addresses of a dial's name. The loop performs ``StreamCommand/resolved(_:_:)`` with the
+  /// answer. No resolver is asked for a special name.
+  func ask(_ source: NameSource, for dial: StreamDial) {
+    // A resolver may keep the answer's closure forever, so the closure does not retain the dial.
+    let name = dial.host.text, id = dial.id, inbox = context.inbox
+    let post = { @Sendable (answer: NameSource.Answer) in _ = inbox.post(.resolved(id, answer.named(name))) }
+    if let special = SpecialName(name) { return post(.success(special.addresses)) }
+    let giveUp = source.ask(name, dial.request.port, post)
+    pending[id]?.giveUp = giveUp
   }
 
   func resolved(_ id: UInt64, _ addresses: Result<[String], TransportError>) {
     // The dial was abandoned, or the answer is late.
-    guard let dial = resolving[id]?.dial else { return }
-    resolving[id]?.giveUp = nil
-    openDatagrams(dial, addresses)
+    guard let dial = pending[id] else { return }
+    pending[id]?.giveUp = nil
+    if let race = dial.race { race.answered(addresses) } else { openDatagrams(dial.dial, addresses) }
   }
 
   private func openDatagrams(_ dial: StreamDial, _ addresses: Result<[String], TransportError>) {
-    guard let loop = dial.loop else { return }
     do throws(TransportError) {
       // Rules may have changed while the name was being resolved.
       let profile = try profile(for: dial.options)
       try checkPlaintext(dial, profile)
-      let session = try socket(for: dial, try allowed(try addresses.get(), for: dial, profile.applier.egressRules))
-      resolving[dial.id] = nil
+      let session = try socket(for: dial, try allowed(try addresses.get(), for: dial, profile.egressRules))
+      pending[dial.id] = nil
       ports[dial.id] = session
       byDescriptor[session.descriptor] = session
-      let client = StreamClient(id: dial.id, loop: loop, ending: session.ending)
-      let stream = CurlDatagramStream(session.facts, maximumDatagramBytes: session.maximumBytes, client)
-      dial.datagrams.offer(.success(stream))
+      dial.answer.offer(.success(CurlStream(session.facts, of: dial)))
       leave(dial)
     } catch {
-      stopResolving(dial.id, error)
+      giveUp(dial.id, error)
     }
   }
 
@@ -96,7 +72,7 @@ extension StreamHub {
     let denials = addresses.map { rules.denial(of: $0, port: dial.request.port) }
     let allowed = zip(addresses, denials).filter { $0.1 == nil }.map(\.0)
     if let denial = denials.lazy.compactMap(\.self).first, allowed.isEmpty || !rules.usesAllowedOfMixed {
-      throw .egressDenied(.address(denial, dial.server))
+      throw .egressDenied(denial, of: dial.server)
     }
     return allowed
   }
@@ -108,11 +84,7 @@ extension StreamHub {
     }
     var code = EADDRNOTAVAIL
     for address in addresses where !address.utf8.contains(0) {
-      let port = UInt16(clamping: dial.request.port)
-      let descriptor =
-        if let local { clastro_open_datagrams(address, port, local) } else {
-          clastro_open_datagrams(address, port, nil)
-        }
+      let descriptor = clastro_open_datagrams(address, "\(dial.request.port)", local)
       if descriptor >= 0 { return DatagramSession(dial, descriptor: descriptor, address: address, hub: self) }
       code = errno
     }

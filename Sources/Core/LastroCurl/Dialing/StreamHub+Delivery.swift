@@ -3,13 +3,20 @@
 internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
+internal import LastroWire
 
 // Sessions that have connected are delivered to the caller of the dial or to its delegate, such as a race.
 extension StreamHub {
-  /// Dials one address for a race.
-  func attempt(_ attempt: StreamDial, for race: DialRace) {
-    delegates[attempt.id] = race
-    begin(attempt, restarts: 0)
+  /// Starts a race if a resolver supplies the addresses of a dial. Returns false if no resolver does.
+  func startRace(_ dial: StreamDial, _ profile: StreamProfile) -> Bool {
+    guard let source = profile.options.reach.names, dial.address == nil, profile.resolvesName(of: dial) else {
+      return false
+    }
+    let race = DialRace(dial, asking: source, rules: profile.egressRules, hub: self)
+    pending[dial.id] = PendingDial(dial: dial, race: race)
+    race.addDeadline()
+    ask(source, for: dial)
+    return true
   }
 
   func sessions(of dial: StreamDial, for profile: StreamProfile) -> SessionShare? {
@@ -18,7 +25,7 @@ extension StreamHub {
 
   /// Makes the session of an attempt that of the dial.
   func adopt(_ session: StreamSession, for dial: StreamDial) {
-    races.remove(dial.id)
+    pending[dial.id] = nil
     delegates[session.id] = nil
     ports[session.id] = nil
     session.dial = dial
@@ -30,24 +37,13 @@ extension StreamHub {
   func hand(_ session: StreamSession) {
     leave(session.dial)
     if let delegate = delegates[session.id] { return delegate.didConnect(session) }
-    if session.dial.kind == .inspection { answerInspection(with: session) }
-    guard session.dial.kind == .bytes, let loop = session.dial.loop else {
-      return finish(session, .streamClosed)
+    guard session.dial.loop != nil else {
+      return end(session, .streamClosed)
     }
     if let stream = session.stream { byDescriptor[stream.descriptor] = session }
-    let stream = CurlStream(session.facts, StreamClient(id: session.id, loop: loop, ending: session.ending))
+    let trust = session.connectedPeer?.trust
+    let stream = CurlStream(session.facts, of: session.dial, trust: trust)
     // If the dial was abandoned, the last reference is released here, which closes the stream.
-    session.dial.bytes.offer(.success(stream))
-  }
-
-  private func answerInspection(with session: StreamSession) {
-    let trust = session.peer?.trust
-    session.dial.inspection.offer(trust.map { .success($0) } ?? .failure(.unrecordedChain))
-  }
-
-  /// Ends a race that made no connection.
-  func end(_ race: DialRace, _ error: TransportError) {
-    guard races.remove(race.dial.id) else { return }
-    refuse(race.dial, error, leaves: true)
+    session.dial.answer.offer(.success(stream))
   }
 }

@@ -4,6 +4,7 @@ internal import CLastro
 internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
+internal import LastroWire
 
 /// All streams of a loop: waiting to be dialed, dialing, and connected.
 ///
@@ -15,11 +16,10 @@ internal import LastroSupport
 final class StreamHub: LoopGuest {
   /// The poller's owner number for descriptors of open streams.
   static let descriptorOwner = UInt32.max - 1
-  /// The poller's owner number for descriptors of links.
+  /// The owner number for ``SocketLink`` descriptors.
   static let linkOwner = UInt32.max - 2
   /// The first owner number in the poller for the shards that libcurl dials with.
   static let firstShardOwner: UInt32 = 1 << 31
-  static let owners = firstShardOwner...descriptorOwner
   /// The maximum number of restarts of one dial because trust rules changed.
   private static let mostRestarts = 16
   /// The maximum number of restarts of one dial because libcurl closed its new connection.
@@ -30,15 +30,14 @@ final class StreamHub: LoopGuest {
   let settings: CurlSettings
   let context: LoopContext
   let poller: Poller
-  /// The loop's inbox, which receives answers from other threads.
-  let inbox: LoopInbox
   private let turnShare: TurnShare
   private let load: LoadCounter
   var ports: [UInt64: any StreamPort] = [:]
-  /// The look-ups for datagrams, by the ids of their dials.
-  var resolving: [UInt64: LookUp] = [:]
-  let races = DialRaces()
-  private let fileReads: TLSFileReads
+  /// The dials that wait for files or for addresses, or for a race, by their ids.
+  var pending: [UInt64: PendingDial] = [:]
+  /// The addresses that races could not connect to. Later races try them last.
+  var deadAddresses = DeadAddresses<DeadAddressKey>()
+  private(set) lazy var fileReads = TLSFileReads(hub: self)
   var byDescriptor: [Int32: any StreamPort] = [:]
   /// The deadlines of streams and dials. Deadlines of completed operations stay, and nothing happens when they are due.
   var deadlines = DeadlineHeap()
@@ -54,8 +53,8 @@ final class StreamHub: LoopGuest {
   /// A shard with room for each set of fixed name answers.
   private var roomy: [[ConnectionOptions.Resolution]: StreamShard] = [:]
   private var nextShardOwner = firstShardOwner
-  private var hosts: [TrustTarget: DialQueue] = [:]
-  /// The queued dials that have not been abandoned.
+  private var hosts: [TrustTarget: HostDials] = [:]
+  /// The queued dials.
   private var waiting: [UInt64: StreamDial] = [:]
   /// The dials whose turn has come. A dial may fail as soon as it starts and make room for the next one, and many in a
   /// row must not nest.
@@ -70,14 +69,12 @@ final class StreamHub: LoopGuest {
     self.settings = settings
     self.context = context
     self.poller = poller
-    inbox = context.inbox
-    fileReads = TLSFileReads(inbox: context.inbox)
     turnShare = TurnShare(bytes: settings.tlsBytesPerTurn)
     self.load = load
   }
 
   var isEmpty: Bool {
-    ports.count + resolving.count + races.running.count + waiting.count + fileReads.dials.count == delegates.count
+    ports.count + pending.count + waiting.count == delegates.count
   }
 
   // MARK: The loop's turn
@@ -112,12 +109,12 @@ final class StreamHub: LoopGuest {
     while let id = deadlines.popDue(now)?.number {
       if let port = ports[id] {
         port.expire(now: now)
-      } else if let race = races.running[id] {
+      } else if let race = pending[id]?.race {
         race.expire(now: now)
-      } else if let dial = waiting[id] ?? resolving[id]?.dial {
+      } else if let dial = waiting[id] {
         giveUp(id, .dialTimeout(dial))
-      } else if let dial = fileReads.dials[id] {
-        giveUp(id, .lateFiles(of: dial.name, within: dial.request.connectTimeout))
+      } else if let dial = pending[id] {
+        giveUp(id, dial.lateness)
       } else {
         fileReads.expire(id, now: now)
       }
@@ -134,7 +131,6 @@ final class StreamHub: LoopGuest {
       enter(dial)
       tidyDeadlines()
     case .resolved(let id, let addresses): resolved(id, addresses)
-    case .named(let id, let addresses): races.running[id]?.answered(addresses)
     case .filesRead(let id, let answer):
       fileReads.answered(id, answer)
       tidyDeadlines()
@@ -147,7 +143,7 @@ final class StreamHub: LoopGuest {
       port.write(write)
       tidyDeadlines()
     case .close(let id):
-      if let port = ports[id] { finish(port, .streamClosed) } else { giveUp(id, .cancelled()) }
+      if let port = ports[id] { end(port, .streamClosed) } else { giveUp(id, .cancelled()) }
     }
   }
 
@@ -157,23 +153,29 @@ final class StreamHub: LoopGuest {
   func shutDown() {
     isShutDown = true
     // In the order in which they were dialed.
-    let dials = Array(waiting.keys) + Array(resolving.keys) + Array(fileReads.dials.keys) + Array(races.running.keys)
+    let dials = Array(waiting.keys) + Array(pending.keys)
     for id in dials.sorted() where delegates[id] == nil { giveUp(id, .shutDown) }
-    for port in ports.values.sorted(by: { $0.id < $1.id }) where delegates[port.id] == nil { finish(port, .shutDown) }
+    for port in ports.values.sorted(by: { $0.id < $1.id }) where delegates[port.id] == nil { end(port, .shutDown) }
   }
 
   /// Ends a dial that has not been passed to libcurl.
-  private func giveUp(_ id: UInt64, _ error: TransportError) {
-    if let race = races.running[id] { return race.end(error) }
-    if let dial = fileReads.remove(id) { return refuse(dial, error, leaves: true) }
-    guard let dial = waiting.removeValue(forKey: id) else { return _ = stopResolving(id, error) }
-    hosts[dial.server]?.noteGone { waiting[$0] != nil }
+  func giveUp(_ id: UInt64, _ error: TransportError) {
+    if let race = pending[id]?.race { return race.end(error) }
+    guard let dial = waiting.removeValue(forKey: id) else { return drop(pending: id, error) }
+    hosts[dial.server]?.gaveUp { waiting[$0] != nil }
     refuse(dial, error)
+  }
+
+  /// Ends a dial that waits for files or addresses, or whose race made no connection.
+  func drop(pending id: UInt64, _ error: TransportError) {
+    guard let dial = pending.removeValue(forKey: id) else { return }
+    dial.giveUp?()
+    refuse(dial.dial, error, leaves: true)
   }
 
   /// Releases libcurl's handles before the poller is destroyed.
   func tearDown() {
-    races.removeAll()
+    pending = [:]
     fileReads.removeAll()
     roomy = [:]
     dialingShards = []
@@ -184,21 +186,21 @@ final class StreamHub: LoopGuest {
 
   /// Rebuilds the deadlines if there are too many, since most belong to completed operations.
   private func tidyDeadlines() {
-    let count = ports.count + waiting.count + resolving.count + races.running.count + fileReads.dials.count
+    let count = ports.count + waiting.count + pending.count
     guard deadlines.count > 4 * count + 1_024 else { return }
     deadlines = DeadlineHeap()
     for port in ports.values {
       for time in port.expirations { deadlines.add(time, port.id) }
     }
-    for dial in Array(waiting.values) + resolving.values.map(\.dial) { deadlines.add(dial.expiresAt, dial.id) }
-    fileReads.addDeadlines(to: &deadlines)
-    races.addDeadlines()
+    for dial in Array(waiting.values) + pending.values.map(\.dial) { deadlines.add(dial.expiresAt, dial.id) }
+    fileReads.addDeadlines()
+    for dial in pending.values { dial.race?.addDeadline() }
   }
 
   // MARK: Dialing
 
-  /// Dials for an exchange. The connection, or the reason why there is none, is reported to `delegate` during the
-  /// loop's turn.
+  /// Dials for an exchange or a race. The connection, or the reason why there is none, is reported to `delegate` during
+  /// the loop's turn.
   func dial(_ dial: StreamDial, for delegate: any DialDelegate) {
     delegates[dial.id] = delegate
     enter(dial)
@@ -211,13 +213,15 @@ final class StreamHub: LoopGuest {
   }
 
   private func enter(_ dial: StreamDial) {
+    // An attempt uses the place of its race.
+    if dial.address != nil { return begin(dial, restarts: 0) }
     if isShutDown, dial.kind != .carried { return refuse(dial, .shutDown) }
     let key = dial.server
-    if hosts[key, default: DialQueue()].running < settings.engine.dialsPerHost {
-      hosts[key, default: DialQueue()].running += 1
+    if hosts[key, default: HostDials()].running < settings.engine.dialsPerHost {
+      hosts[key, default: HostDials()].running += 1
       begin(dial, restarts: 0)
-    } else if waiting.count >= settings.engine.queuedRequests {
-      refuse(dial, .queueFull(settings.engine.queuedRequests))
+    } else if waiting.count >= settings.engine.maximumQueuedRequests {
+      refuse(dial, .queueFull(settings.engine.maximumQueuedRequests))
     } else {
       hosts[key]?.append(dial.id)
       waiting[dial.id] = dial
@@ -227,16 +231,14 @@ final class StreamHub: LoopGuest {
 
   /// Records that a dial has ended, so that the next one to its host may start.
   func leave(_ dial: StreamDial) {
-    // An attempt uses the place of its race.
     if dial.address != nil { return }
     let key = dial.server
-    guard var queue = hosts[key] else { return }
-    queue.running -= 1
-    if let next = queue.next({ waiting[$0] != nil }), let dial = waiting.removeValue(forKey: next) {
-      queue.running += 1
+    if let next = hosts[key]?.popFirst({ waiting[$0] != nil }), let dial = waiting.removeValue(forKey: next) {
       startable.append(dial)
+    } else {
+      hosts[key]?.running -= 1
+      if hosts[key]?.running == 0 { hosts[key] = nil }
     }
-    hosts[key] = queue.running == 0 ? nil : queue
     guard !isStarting else { return }
     isStarting = true
     defer { isStarting = false }
@@ -244,32 +246,20 @@ final class StreamHub: LoopGuest {
   }
 
   func begin(_ dial: StreamDial, restarts: Int) {
-    if dial.isSettled { return refuse(dial, .cancelled(), leaves: true) }
+    if dial.answer.isGiven { return refuse(dial, .cancelled(), leaves: true) }
     if monotonicNow() >= dial.expiresAt { return refuse(dial, .dialTimeout(dial), leaves: true) }
     do throws(TransportError) {
       let profile = try self.profile(for: dial.options)
       try checkPlaintext(dial, profile)
-      if awaitsFiles(dial, profile, restarts: restarts) { return }
+      if fileReads.hold(dial, profile, restarts: restarts) { return }
       switch dial.kind {
-      case .bytes, .inspection, .carried:
-        if !races.start(dial, profile, for: self) { try begin(dial, profile, restarts: restarts) }
-      case .datagrams: beginDatagrams(dial, profile.options)
+      case .bytes, .carried:
+        if !startRace(dial, profile) { try beginSession(dial, profile, restarts: restarts) }
+      case .datagrams: beginDatagrams(dial, profile)
       }
     } catch {
       refuse(dial, error, leaves: true)
     }
-  }
-
-  /// Makes a dial wait for files, and starts it again afterwards. Returns false if no file has to be read.
-  private func awaitsFiles(_ dial: StreamDial, _ profile: StreamProfile, restarts: Int) -> Bool {
-    fileReads.hold(dial, profile, &deadlines) { [unowned self] dial, error in
-      if let error { refuse(dial, error, leaves: true) } else { begin(dial, restarts: restarts) }
-    }
-  }
-
-  /// Checks whether the files of a profile have changed. Calls `proceed` afterwards, or at `until`.
-  func look(at profile: StreamProfile, until: Int64, _ proceed: @escaping () -> Void) {
-    fileReads.look(at: profile, until: until, &deadlines) { _ in proceed() }
   }
 
   /// Checks that rules allow the host to be contacted without TLS.
@@ -278,18 +268,16 @@ final class StreamHub: LoopGuest {
     try profile.trust.rules.checkPlaintext(dial.server)
   }
 
-  private func begin(_ dial: StreamDial, _ profile: StreamProfile, restarts: Int) throws(TransportError) {
+  private func beginSession(_ dial: StreamDial, _ profile: StreamProfile, restarts: Int) throws(TransportError) {
     guard let easy = EasyHandle(), let shard = shard(for: profile.options.resolutions) else {
       throw .noHandle
     }
     let session: StreamSession
     do throws(TransportError) {
       session = try StreamSession(dial, easy: easy, profile: profile, shard: shard, hub: self)
-      if profile.trust.allowsResumption, let sessions = delegates[dial.id]?.sessions(of: dial.id, for: profile) {
-        session.resume(sessions)
-      }
+      if profile.trust.allowsResumption, let sessions = sessions(of: dial, for: profile) { easy.use(sessions) }
       session.restarts = restarts
-      try profile.applier.apply(session)
+      try profile.apply(session)
       let code = shard.add(easy)
       guard code == CURLM_OK else {
         throw .refusedStream(code)
@@ -314,7 +302,7 @@ final class StreamHub: LoopGuest {
         continue
       }
       guard code == CURLE_OK else {
-        finish(session, TransportError(code, dialing: session))
+        end(session, TransportError(code, dialing: session))
         continue
       }
       guard session.facts.tls != nil || !session.isTLS, session.open() else {
@@ -323,7 +311,7 @@ final class StreamHub: LoopGuest {
         restart(session, atMost: Self.mostLosses, or: .goneAtOnce)
         continue
       }
-      noteDialed(session.shard)
+      dialEnded(on: session.shard)
       hand(session)
     }
   }
@@ -338,25 +326,25 @@ final class StreamHub: LoopGuest {
     }
   }
 
-  private func noteDialed(_ shard: StreamShard) {
+  private func dialEnded(on shard: StreamShard) {
     shard.dialing -= 1
     if shard.dialing == 0 { dialingShards.removeAll { $0 === shard } }
   }
 
   /// Ends a stream at any stage.
-  func finish(_ port: any StreamPort, _ error: TransportError) {
+  func end(_ port: any StreamPort, _ error: TransportError) {
     guard ports[port.id] != nil else { return }
     if let session = port as? StreamSession {
       let wasDialing = session.stream == nil
       drop(session)
       session.end(error)
-      noteEnd(of: session.dial, error)
+      reportEnd(of: session.dial, error)
       if wasDialing { leave(session.dial) }
     } else if let datagrams = port as? DatagramSession {
       ports[port.id] = nil
       byDescriptor[datagrams.descriptor] = nil
       datagrams.end(error)
-      load.end()
+      load.decrement()
     }
   }
 
@@ -364,7 +352,7 @@ final class StreamHub: LoopGuest {
   private func drop(_ session: StreamSession) {
     ports[session.id] = nil
     session.profile.uses -= 1
-    if let stream = session.stream { byDescriptor[stream.descriptor] = nil } else { noteDialed(session.shard) }
+    if let stream = session.stream { byDescriptor[stream.descriptor] = nil } else { dialEnded(on: session.shard) }
     let shard = session.shard
     if shard.streams <= 1 {
       // Keep one empty shard for its DNS cache.
@@ -385,13 +373,13 @@ final class StreamHub: LoopGuest {
 
   /// Ends a dial that has no session.
   func refuse(_ dial: StreamDial, _ error: TransportError, leaves: Bool = false) {
-    dial.fail(error)
-    noteEnd(of: dial, error)
+    dial.answer.offer(.failure(error))
+    reportEnd(of: dial, error)
     if leaves { leave(dial) }
   }
 
-  private func noteEnd(of dial: StreamDial, _ error: TransportError) {
-    guard dial.kind == .carried || dial.address != nil else { return load.end() }
+  private func reportEnd(of dial: StreamDial, _ error: TransportError) {
+    guard dial.kind == .carried || dial.address != nil else { return load.decrement() }
     delegates.removeValue(forKey: dial.id)?.fail(dial.id, error)
   }
 
@@ -430,11 +418,28 @@ protocol DialDelegate: AnyObject {
   func fail(_ id: UInt64, _ error: TransportError)
 }
 
+/// A dial that waits for the files of its TLS options, for the addresses of a datagram stream's host, or for a race.
+struct PendingDial {
+  let dial: StreamDial
+  /// Whether the dial waits for files.
+  var readsFiles = false
+  /// The race that has not ended, if a resolver supplies the addresses of a name.
+  var race: DialRace?
+  /// A closure that cancels the look-up of a resolver; `nil` for files and the system's look-ups.
+  var giveUp: (@Sendable () -> Void)?
+
+  /// The error if the dial's time passes.
+  var lateness: TransportError {
+    readsFiles ? .lateFiles(of: dial.name, within: dial.request.connectTimeout) : .dialTimeout(dial)
+  }
+}
+
 /// An unowned reference for a table.
 private struct Unowned<Value: AnyObject> {
   unowned let value: Value
 }
 
-extension StreamCommand {
-  func perform(on loop: LoopCore) { loop.guest(StreamHub.self)?.perform(self) }
+extension LoopInbox {
+  /// Posts a command for the loop's streams. Returns false if the loop has ended.
+  func post(_ command: StreamCommand) -> Bool { perform { ($0.guest as? StreamHub)?.perform(command) } }
 }

@@ -20,25 +20,11 @@ extension OneAnswer {
   }
 }
 
-/// The reason why a stream ended, as both sides see it. The first reason is kept.
-final class StreamEnd: Sendable {
-  private let state = Lock(TransportError?.none)
-
-  var error: TransportError? { state.withLock { $0 } }
-
-  func set(_ error: TransportError) {
-    state.withLock { if $0 == nil { $0 = error } }
-  }
-}
-
-/// A stream that a caller dials, shared by the caller and the loop.
+/// A stream that a caller dials, shared by the caller and the loop until both ends of the stream are released.
 final class StreamDial: Sendable {
   enum Kind: Sendable {
     case bytes
     case datagrams
-    /// A connection that is made to get the certificates that the server presents. It is closed as soon as they are
-    /// known.
-    case inspection
     /// A connection for an HTTP exchange. A ``DialDelegate`` of the loop owns it.
     case carried
   }
@@ -60,9 +46,10 @@ final class StreamDial: Sendable {
   let loop: EventLoop?
   /// The address of an attempt of a ``DialRace``; `nil` for any address of the host.
   let address: String?
-  let bytes = StreamOperation<CurlStream>()
-  let datagrams = StreamOperation<CurlDatagramStream>()
-  let inspection = StreamOperation<ServerTrust>()
+  /// The stream for the caller. A ``DialDelegate`` gets a carried connection instead.
+  // The stream refers to the dial. The dial refers to the stream only until the caller takes the answer.
+  let answer = StreamOperation<CurlStream>()
+  private let ending = Lock(TransportError?.none)
 
   init(
     _ kind: Kind, _ request: DialRequest, host: HostName, target: TrustTarget, protocols: [UInt8],
@@ -84,12 +71,13 @@ final class StreamDial: Sendable {
 
   /// Creates the dial for a link of an engine. It ends at the latest one second after the time limit of the request
   /// that it was begun for. It does not end with that request, which another connection may have served.
-  convenience init(_ dial: LinkDial) {
+  convenience init(_ dial: LinkDial) throws(TransportError) {
     var request = dial.request
     request.connectTimeout = request.connectTimeout ?? dial.deadline.map { $0 + .seconds(1) }
     self.init(
-      .carried, request, host: dial.target.host, target: dial.target, protocols: dial.protocols,
-      options: dial.options, tunnels: dial.route.proxy == nil, loop: nil, id: dial.id)
+      .carried, request, host: dial.target.host, target: dial.target,
+      protocols: try ALPNOffer.wireForm(request.tls?.applicationProtocols ?? []), options: dial.options,
+      tunnels: dial.route.proxy == nil, loop: nil, id: dial.id)
   }
 
   /// Creates an attempt at one address of the host.
@@ -99,33 +87,22 @@ final class StreamDial: Sendable {
       tunnels: dial.tunnels, loop: nil, address: address, expiresAt: dial.expiresAt)
   }
 
-  var isSettled: Bool {
-    switch kind {
-    case .bytes: bytes.isGiven
-    case .datagrams: datagrams.isGiven
-    case .inspection: inspection.isGiven
-    case .carried: false
-    }
-  }
-
   /// The host and port that are dialed. The certificate may be for another host.
   var server: TrustTarget { TrustTarget(host: host, port: request.port) }
   /// The text of ``server``.
   var name: String { server.name }
 
-  @discardableResult
-  func fail(_ error: TransportError) -> Bool {
-    switch kind {
-    case .bytes: bytes.offer(.failure(error))
-    case .datagrams: datagrams.offer(.failure(error))
-    case .inspection: inspection.offer(.failure(error))
-    case .carried: false
-    }
+  /// The reason why the stream ended, as both sides see it; `nil` while it is open.
+  var failure: TransportError? { ending.withLock { $0 } }
+
+  /// Records the reason why the stream ended. The first reason is kept.
+  func recordEnd(_ error: TransportError) {
+    ending.withLock { if $0 == nil { $0 = error } }
   }
 
   /// Cancels the dial from the caller's side, and makes the loop close what it opened.
   func giveUp() {
-    if fail(.cancelled()) { _ = loop?.post(StreamCommand.close(id)) }
+    if answer.offer(.failure(.cancelled())) { _ = loop?.inbox.post(.close(id)) }
   }
 }
 
@@ -163,12 +140,10 @@ final class StreamWrite: Sendable {
 }
 
 /// A command from another thread for a loop's streams.
-enum StreamCommand: GuestCommand {
+enum StreamCommand: Sendable {
   case dial(StreamDial)
-  /// The answer to a ``StreamHub/LookUp``.
+  /// The addresses for a ``PendingDial``.
   case resolved(UInt64, Result<[String], TransportError>)
-  /// A resolver's answer to a ``DialRace``.
-  case named(UInt64, Result<[String], TransportError>)
   /// The answer to a read of ``TLSFileReads``.
   case filesRead(UInt64, TLSFileAnswer)
   case read(StreamRead)

@@ -43,13 +43,10 @@ final class StreamSession: StreamPort {
   var restarts = 0
   var facts = StreamFacts()
   private var tunnelSteps = 0
-  /// Whether TLS sessions are kept and resumed.
-  private(set) var resumes = false
 
-  /// The record of the TLS connection; retained.
-  private(set) var connection: OpaquePointer?
+  /// The peer of the TLS connection, once it was made; `nil` for plain text.
+  private(set) var connectedPeer: TLSPeer?
   private(set) var isEnded = false
-  let ending = StreamEnd()
   /// The open connection; `nil` while dialing.
   private(set) var stream: DialedStream?
 
@@ -66,20 +63,12 @@ final class StreamSession: StreamPort {
     self.shard = shard
     self.hub = hub
     onlyJudge = dial.request.tls?.soleJudge
-    proxy = profile.applier.proxy(isTLS: dial.request.tls != nil, authority: dial.name)
+    proxy = profile.proxy(isTLS: dial.request.tls != nil, authority: dial.name)
     gate = TLSGate(
       dial.target, role: dial.request.role, isTLS: dial.request.tls != nil,
-      proxyTarget: try TLSGate.proxyTarget(of: proxy), terms: profile.trust.terms, onlyJudge: onlyJudge,
+      proxyTarget: try TLSGate.proxyTarget(of: proxy), terms: profile.trust, onlyJudge: onlyJudge,
       recordsChain: dial.kind != .carried)
   }
-
-  /// Resumes TLS sessions of earlier connections.
-  func resume(_ sessions: SessionShare) {
-    easy.use(sessions)
-    resumes = true
-  }
-
-  deinit { if let connection { clastro_connection_release(connection) } }
 
   // MARK: Dialing, called by libcurl
 
@@ -89,31 +78,35 @@ final class StreamSession: StreamPort {
 
   private var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
-  func installCallbacks() { clastro_install_dial_callbacks(easy.raw, context, Self.discard, Self.prereq) }
-
-  func installContextHook() throws(TransportError) {
-    try TLSGate.install(Self.prepareTLS, on: easy, owner: context)
+  func installCallbacks() throws(TransportError) {
+    clastro_install_dial_callbacks(easy.raw, context, Self.discard, Self.prereq)
+    guard gate.isNeeded else { return }
+    guard clastro_install_context_hook(easy.raw, Self.prepareTLS, context) == CURLE_OK else { throw .noContextHook }
   }
+
+  /// The maximum size of a proxy's response to CONNECT. libcurl has no limit. It reads the response byte by byte, and
+  /// reports progress after each byte.
+  static let mostTunnelBytes = 64 * 1024
 
   func limitTunnelAnswer() { clastro_install_progress(easy.raw, context, Self.tunnelStep) }
 
-  private static let tunnelStep: clastro_progress_callback = { context, _, _, _, _ in
+  private static let tunnelStep: curl_xferinfo_callback = { context, _, _, _, _ in
     guard let session = of(context), session.stream == nil else { return 0 }
     session.tunnelSteps += 1
-    guard session.tunnelSteps > TunnelAnswer.maximumBytes else { return 0 }
+    guard session.tunnelSteps > mostTunnelBytes else { return 0 }
     session.failure = .endlessTunnelAnswer
     return 1
   }
 
   /// Discards a proxy's response to CONNECT.
-  private static let discard: clastro_data_callback = { _, size, count, _ in size * count }
+  private static let discard: curl_write_callback = { _, size, count, _ in size * count }
 
-  private static let prepareTLS: clastro_context_callback = { _, context, session in
+  private static let prepareTLS: curl_ssl_ctx_callback = { _, context, session in
     guard let context, let session = of(session), session.prepareTLS(context) else { return CURLE_SSL_CONNECT_ERROR }
     return CURLE_OK
   }
 
-  private static let prereq: clastro_prereq_callback = { context, remote, _, remotePort, localPort in
+  private static let prereq: curl_prereq_callback = { context, remote, _, remotePort, localPort in
     guard let session = of(context) else { return Int32(CURL_PREREQFUNC_ABORT) }
     // For a Unix socket, libcurl reports the bytes of its path as if they were an address.
     if let path = session.profile.options.unixSocketPath {
@@ -127,10 +120,10 @@ final class StreamSession: StreamPort {
   }
 
   private func prepareTLS(_ context: UnsafeMutableRawPointer) -> Bool {
-    guard let beginning = gate.attach(to: context) else { return false }
-    peer = beginning.peer
-    if beginning.isProxy { proxyContext = context }
-    let protocols = beginning.isProxy ? [] : dial.protocols
+    guard let (peer, isProxy) = gate.attach(to: context) else { return false }
+    self.peer = peer
+    if isProxy { proxyContext = context }
+    let protocols = isProxy ? [] : dial.protocols
     return clastro_context_carry_stream(context, protocols, protocols.count)
   }
 
@@ -144,12 +137,9 @@ final class StreamSession: StreamPort {
       mustRestart = true
       return false
     }
-    if isTLS {
-      if let connection { clastro_connection_release(connection) }
-      connection = clastro_connection_retain(easy.raw)
-    }
+    if isTLS { connectedPeer = TLSPeer.of(easy) }
     do throws(TrustFailure) {
-      let verdict = try gate.admit(connection, of: easy)
+      let verdict = try gate.admit(connectedPeer, of: easy)
       if isTLS { facts.trust = verdict }
     } catch {
       failure = .refusedTrust(error)
@@ -159,16 +149,6 @@ final class StreamSession: StreamPort {
       facts.tls = clastro_tls_of(easy.raw).flatMap { StreamFacts.TLS(of: $0, withChain: dial.kind != .carried) }
     }
     return facts.tls != nil || !isTLS
-  }
-
-  /// libcurl's facts about the dial, including the time before it.
-  var dialFacts: clastro_facts {
-    var facts = easy.facts
-    guard let lead else { return facts }
-    facts.name_lookup = lead.lookUp / 1_000
-    if facts.connect > 0 { facts.connect += lead.attempt / 1_000 }
-    if facts.app_connect > 0 { facts.app_connect += lead.attempt / 1_000 }
-    return facts
   }
 
   // MARK: The end
@@ -191,7 +171,7 @@ final class StreamSession: StreamPort {
 
   func expire(now: Int64) {
     if let stream { return stream.expire(now: now) }
-    if now >= dial.expiresAt { hub.finish(self, .dialTimeout(dial)) }
+    if now >= dial.expiresAt { hub.end(self, .dialTimeout(dial)) }
   }
 
   /// Removes the stream from libcurl without a result, so that it can be dialed again.
@@ -202,8 +182,8 @@ final class StreamSession: StreamPort {
 
   func end(_ error: TransportError) {
     isEnded = true
-    ending.set(error)
-    if let stream { stream.end(error) } else { dial.fail(error) }
+    dial.recordEnd(error)
+    if let stream { stream.end(error) } else { dial.answer.offer(.failure(error)) }
     shard.remove(easy)
   }
 }

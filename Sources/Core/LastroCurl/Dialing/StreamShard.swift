@@ -82,10 +82,10 @@ final class StreamShard {
   func nextFinished() -> (StreamSession, CURLcode)? {
     var left: Int32 = 0
     while let message = curl_multi_info_read(raw, &left) {
-      guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
-        let session = StreamSession.of(clastro_private(easy))
-      else { continue }
-      return (session, message.pointee.data.result)
+      guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle else { continue }
+      var context: UnsafeMutableRawPointer?
+      clastro_get(easy, CURLINFO_PRIVATE, &context)
+      if let session = StreamSession.of(context) { return (session, message.pointee.data.result) }
     }
     return nil
   }
@@ -96,7 +96,7 @@ final class StreamShard {
     context.map { Unmanaged<StreamShard>.fromOpaque($0).takeUnretainedValue() }
   }
 
-  private static let socketChanged: clastro_socket_callback = { _, socket, what, context, _ in
+  private static let socketChanged: curl_socket_callback = { _, socket, what, context, _ in
     guard let shard = of(context) else { return 0 }
     if what == CURL_POLL_REMOVE {
       shard.poller.unwatch(socket)
@@ -107,7 +107,7 @@ final class StreamShard {
     return 0
   }
 
-  private static let timerChanged: clastro_timer_callback = { _, milliseconds, context in
+  private static let timerChanged: curl_multi_timer_callback = { _, milliseconds, context in
     of(context)?.timerAt =
       switch milliseconds {
       case ..<0: nil

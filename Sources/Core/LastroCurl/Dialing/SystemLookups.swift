@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLastro
 internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
@@ -24,15 +23,7 @@ enum SystemLookups {
 
   private static func addresses(of host: HostName) -> Answer {
     nameThread("lastro-lookup")
-    var found: [String] = []
-    let code = withUnsafeMutablePointer(to: &found) { found in
-      clastro_resolve(host.text, found) { found, address in
-        found.assumingMemoryBound(to: [String].self).pointee.append(String(cString: address))
-      }
-    }
-    guard code == 0, !found.isEmpty else {
-      return .failure(.noAddress(of: host.text, code))
-    }
-    return .success(found)
+    let (found, code) = SystemAddresses.lookUp(host.text)
+    return found.isEmpty ? .failure(.noAddress(of: host.text, code)) : .success(found)
   }
 }

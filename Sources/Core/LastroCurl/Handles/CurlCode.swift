@@ -4,10 +4,8 @@ internal import CLastro
 internal import Lastro
 internal import LastroHTTP
 
-/// The meanings of libcurl's results of a dial.
+/// The errors for libcurl's results of a dial.
 enum CurlCode {
-  typealias Meaning = (stage: FailureStage, code: FailureCode, message: String, hint: String?)
-
   /// The ends of a connection, for error texts.
   struct Ends {
     /// The server, such as `a.example:443`.
@@ -18,70 +16,68 @@ enum CurlCode {
     /// The path of the Unix socket that replaces the host.
     var socket: String?
     var connectTimeout: Duration?
+    /// Whether libcurl has a client certificate for the server.
+    var hasClientCertificate = false
+
+    var isProxied: Bool { !proxy.isEmpty }
   }
 
-  static func explain(
-    _ code: CURLcode, of ends: Ends, facts: clastro_facts, isProxied: Bool
-  ) -> Meaning {
+  /// Returns the error for a result, without the result itself. Versions return different results for the same cause;
+  /// 7.88's are the ones without a version here.
+  static func explain(_ code: CURLcode, of ends: Ends, facts: clastro_facts) -> TransportError {
     switch code {
     case CURLE_COULDNT_RESOLVE_HOST:
       return unresolved(ends.host, "no address was found")
     case CURLE_COULDNT_RESOLVE_PROXY:
-      return (.proxy, .proxyNotFound, "cannot resolve the proxy \(ends.proxy)", "check the proxy's URL")
-    case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED: return unconnected(code, ends, facts, isProxied: isProxied)
+      return .init(.proxy, .proxyNotFound, "cannot resolve the proxy \(ends.proxy)", "check the proxy's URL")
+    case CURLE_COULDNT_CONNECT where ends.isProxied && facts.connect_code >= 300:  // 8.23: CONNECT was refused
+      return refusedTunnel(Int(facts.connect_code), ends)
+    case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED: return unconnected(code, ends, facts)
     case CURLE_PROXY:
-      return (
+      return .init(
         .proxy, .proxyRefused,
         "the proxy \(ends.proxy) refused to connect to \(ends.server) (libcurl's proxy error \(facts.proxy_error))",
-        "check user and password, and the proxy's rules"
-      )
+        "check user and password, and the proxy's rules")
     case CURLE_OPERATION_TIMEDOUT:
-      let late = TransportError.dialTimedOut(to: ends.server, within: ends.connectTimeout)
-      return (late.stage, late.code, late.message, late.hint)
-    case CURLcode(rawValue: UInt32(CLASTRO_CURLE_TOO_LARGE)) where isProxied:  // 8.6
-      return (
+      return .dialTimedOut(to: ends.server, within: ends.connectTimeout)
+    case CURLcode(rawValue: 100) where ends.isProxied:  // CURLE_TOO_LARGE, since 8.6
+      return .init(
         .proxy, .proxyRefused, "the head of the proxy's response to CONNECT exceeds libcurl's limit of 300 KiB",
-        "check that the proxy's URL leads to a proxy"
-      )
+        "check that the proxy's URL leads to a proxy")
     default: break
     }
-    if isProxied, facts.connect_code != 0, facts.connect_code / 100 != 2 {
+    if ends.isProxied, facts.connect_code != 0, facts.connect_code / 100 != 2 {
       return refusedTunnel(Int(facts.connect_code), ends)
     }
-    return tls(code, facts: facts, ends) ?? connection(code, ends, isProxied: isProxied)
+    return tls(code, facts: facts, ends) ?? connection(code, ends)
   }
 
-  private static func unconnected(
-    _ code: CURLcode, _ ends: Ends, _ facts: clastro_facts, isProxied: Bool
-  ) -> Meaning {
+  private static func unconnected(_ code: CURLcode, _ ends: Ends, _ facts: clastro_facts) -> TransportError {
     switch code {
-    case CURLE_COULDNT_CONNECT where isProxied:
-      return (
+    case CURLE_COULDNT_CONNECT where ends.isProxied:
+      return .init(
         .proxy, .proxyConnectFailed, "cannot connect to the proxy \(ends.proxy)\(reason(facts))",
-        "check its host and port, and that it runs"
-      )
+        "check its host and port, and that it runs")
     case CURLE_COULDNT_CONNECT:
-      return (
+      return .init(
         .connect, .connectFailed,
         "cannot connect to \(ends.server)\(ends.socket.map { " at the socket \($0)" } ?? "")\(reason(facts))",
         ends.socket == nil
-          ? "check host and port, and that the server runs" : "check the socket's path, and who listens"
-      )
+          ? "check host and port, and that the server runs" : "check the socket's path, and who listens")
     default:
-      return (
+      return .init(
         .connect, .connectFailed, "cannot connect to \(ends.server) from the local interface\(reason(facts))",
-        "check ConnectionOptions.localInterface"
-      )
+        "check ConnectionOptions.localInterface")
     }
   }
 
-  /// Returns the meaning for a name without an address.
-  static func unresolved(_ host: String, _ reason: String) -> Meaning {
-    (.resolve, .hostNotFound, "cannot resolve \(host): \(reason)", "check the name, and DNS on this machine")
+  /// Returns the error for a name without an address.
+  static func unresolved(_ host: String, _ reason: String) -> TransportError {
+    .init(.resolve, .hostNotFound, "cannot resolve \(host): \(reason)", "check the name, and DNS on this machine")
   }
 
-  /// Returns the meaning of a proxy's response to CONNECT.
-  private static func refusedTunnel(_ status: Int, _ ends: Ends) -> Meaning {
+  /// Returns the error for a proxy's response to CONNECT.
+  private static func refusedTunnel(_ status: Int, _ ends: Ends) -> TransportError {
     let hint =
       switch status {
       case 407: "give user and password in the proxy's URL"
@@ -89,58 +85,49 @@ enum CurlCode {
       case 502, 503, 504: "check the host, and the proxy's network"
       default: "ask the proxy's owner"
       }
-    return (.proxy, .proxyRefused, "the proxy \(ends.proxy) answered CONNECT \(ends.server) with \(status)", hint)
+    return .init(.proxy, .proxyRefused, "the proxy \(ends.proxy) answered CONNECT \(ends.server) with \(status)", hint)
   }
 
-  private static func tls(_ code: CURLcode, facts: clastro_facts, _ ends: Ends) -> Meaning? {
+  private static func tls(_ code: CURLcode, facts: clastro_facts, _ ends: Ends) -> TransportError? {
     switch code {
     case CURLE_PEER_FAILED_VERIFICATION:
-      return VerifyFailure(result: facts.verify_result).meaning(of: ends.server, isProxy: false)
+      return VerifyFailure(result: Int32(clamping: facts.verify_result)).failure(of: ends.server, isProxy: false)
     case CURLE_SSL_INVALIDCERTSTATUS:
-      return (
+      return .init(
         .tls, .certificateStatusInvalid, "\(ends.server) stapled no good OCSP response for its certificate",
-        "it may be revoked, or the server does not staple; requiresStapledStatus asks for it"
-      )
-    case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED:
-      return (
+        "it may be revoked, or the server does not staple; requiresStapledStatus asks for it")
+    case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER:
+      return .init(
         .tls, .handshakeFailed, "the TLS handshake with \(ends.server) failed",
-        "the server may not use TLS on this port, or may support none of our versions and ciphers"
-      )
-    case CURLE_SSL_CACERT_BADFILE:
-      return (.tls, .invalidTLSConfiguration, "the file of trusted roots cannot be used", "give a readable PEM file")
-    case CURLE_SSL_CERTPROBLEM:
-      return (
-        .tls, .invalidTLSConfiguration, "the client certificate or its key cannot be used",
-        "give both as PEM, as a pair, and the password of an encrypted key"
-      )
-    case CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_CRL_BADFILE,
-      CURLE_SSL_ISSUER_ERROR, CURLE_SSL_SHUTDOWN_FAILED, CURLE_SSL_CLIENTCERT:
-      return (.tls, .handshakeFailed, "the TLS handshake with \(ends.server) failed: \(text(code))", unknown)
+        "the server may not use TLS on this port, or may support none of our versions and ciphers")
+    case CURLE_SSL_CERTPROBLEM: return .unusableIdentity
+    case CURLE_BAD_FUNCTION_ARGUMENT where ends.hasClientCertificate: return .unusableIdentity  // 8.23: its key
+    case CURLE_SSL_CLIENTCERT:
+      return .init(.tls, .handshakeFailed, "the TLS handshake with \(ends.server) failed: \(text(code))", unknown)
     default: return nil
     }
   }
 
-  private static func connection(_ code: CURLcode, _ ends: Ends, isProxied: Bool) -> Meaning {
+  private static func connection(_ code: CURLcode, _ ends: Ends) -> TransportError {
     switch code {
     case CURLE_GOT_NOTHING:
-      return (.response, .connectionLost, "\(ends.server) closed the connection without a response", cut)
+      return .init(.response, .connectionLost, "\(ends.server) closed the connection without a response", cut)
     case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL:
-      return (.response, .malformedResponse, "the response of \(ends.server) breaks the rules of HTTP", unruly)
+      return .init(.response, .malformedResponse, "the response of \(ends.server) breaks the rules of HTTP", unruly)
     case CURLE_SEND_ERROR:
-      return (.send, .sendFailed, "the request to \(ends.server) could not be sent in full", cut)
-    case CURLE_RECV_ERROR where isProxied:
-      return (
+      return .init(.send, .sendFailed, "the request to \(ends.server) could not be sent in full", cut)
+    case CURLE_RECV_ERROR where ends.isProxied:
+      return .init(
         .proxy, .proxyRefused, "the proxy \(ends.proxy) closed the connection instead of opening a tunnel",
-        "check that it is a proxy of this kind"
-      )
+        "check that it is a proxy of this kind")
     case CURLE_RECV_ERROR:
-      return (.response, .connectionLost, "the connection to \(ends.server) was reset before a response came", cut)
+      return .init(.response, .connectionLost, "the connection to \(ends.server) was reset before a response came", cut)
     case CURLE_URL_MALFORMAT:
-      return (.request, .invalidURL, "libcurl cannot parse the URL", unknown)
+      return .init(.request, .invalidURL, "libcurl cannot parse the URL", unknown)
     case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_NOT_BUILT_IN, CURLE_UNKNOWN_OPTION, CURLE_SETOPT_OPTION_SYNTAX:
-      return (.request, .invalidOption, "libcurl does not accept an option: \(text(code))", unknown)
+      return .init(.request, .invalidOption, "libcurl does not accept an option: \(text(code))", unknown)
     default:
-      return (.connect, .engineFailure, text(code), unknown)
+      return .init(.connect, .engineFailure, text(code), unknown)
     }
   }
 
@@ -155,17 +142,8 @@ enum CurlCode {
   static func text(_ code: CURLcode) -> String { String(cString: curl_easy_strerror(code)) }
 }
 
-extension CurlCode {
-  /// Maps a dial's result to that of libcurl 7.88. Versions return different results for the same cause.
-  static func common(
-    _ code: CURLcode, isProxied: Bool, hasClientCertificate: Bool, facts: clastro_facts
-  ) -> CURLcode {
-    switch code {
-    case CURLE_COULDNT_CONNECT where isProxied && facts.connect_code >= 300:  // 8.23: CONNECT was refused
-      CURLE_RECV_ERROR
-    case CURLE_BAD_FUNCTION_ARGUMENT where hasClientCertificate:  // 8.23: its key
-      CURLE_SSL_CERTPROBLEM
-    default: code
-    }
+extension TransportError {
+  init(_ stage: FailureStage, _ code: FailureCode, _ message: String, _ hint: String) {
+    self.init(stage: stage, code: code, message: message, hint: hint)
   }
 }

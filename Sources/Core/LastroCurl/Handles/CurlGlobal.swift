@@ -6,5 +6,5 @@ internal import CLastro
 /// `static let`, and because of this build of libcurl (`CURL_VERSION_THREADSAFE`). libcurl does not see
 /// `SSLKEYLOGFILE`: it would create the file, or write to the target of a symbolic link of that name.
 enum CurlGlobal {
-  static let isReady: Bool = clastro_global_init(Int(CLASTRO_GLOBAL_ALL)) == CURLE_OK
+  static let isReady: Bool = clastro_global_init() == CURLE_OK
 }

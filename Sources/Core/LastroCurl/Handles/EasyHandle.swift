@@ -7,7 +7,7 @@ internal import CLastro
 final class EasyHandle {
   let raw: UnsafeMutableRawPointer
   /// The TLS sessions that are shared with other handles.
-  private var sessions: SessionShare?
+  private(set) var sessions: SessionShare?
 
   init?() {
     guard CurlGlobal.isReady, let raw = curl_easy_init() else { return nil }
@@ -38,18 +38,40 @@ final class EasyHandle {
   func set(_ option: CURLoption, blob bytes: [UInt8]) -> CURLcode {
     bytes.withUnsafeBytes { buffer in
       guard let base = buffer.baseAddress else { return CURLE_BAD_FUNCTION_ARGUMENT }
-      return clastro_set_blob(raw, option, base, buffer.count)
+      var blob = curl_blob(
+        data: UnsafeMutableRawPointer(mutating: base), len: buffer.count, flags: UInt32(CURL_BLOB_COPY))
+      return clastro_set_ptr(raw, option, &blob)
     }
   }
 
-  var facts: clastro_facts { facts(hasFailed: false) }
+  /// The socket of the connection; -1 if there is none.
+  var socket: curl_socket_t {
+    var socket = CURL_SOCKET_BAD
+    clastro_get(raw, CURLINFO_ACTIVESOCKET, &socket)
+    return socket
+  }
 
-  /// Returns facts about the connection.
-  ///
-  /// - Parameter hasFailed: whether to read also the facts that explain a failure.
-  func facts(hasFailed: Bool) -> clastro_facts {
+  /// The latest errno of the connection; 0 if there was none. A success does not clear it.
+  var systemCode: Int32 {
+    var code = 0
+    clastro_get(raw, CURLINFO_OS_ERRNO, &code)
+    return Int32(truncatingIfNeeded: code)
+  }
+
+  /// Whether TLS holds bytes of the connection that were not returned by a read: a record, or the beginning of one. It
+  /// is valid only in a callback of the transfer, and after `curl_easy_recv` or `curl_easy_send`.
+  var holdsInput: Bool { clastro_tls_of(raw).map { SSL_has_pending($0) == 1 } == true }
+
+  /// The facts about the connection, including those that explain a failure.
+  var facts: clastro_facts {
     var facts = clastro_facts()
-    clastro_read_facts(raw, &facts, hasFailed)
+    clastro_get(raw, CURLINFO_NAMELOOKUP_TIME_T, &facts.name_lookup)
+    clastro_get(raw, CURLINFO_CONNECT_TIME_T, &facts.connect)
+    clastro_get(raw, CURLINFO_APPCONNECT_TIME_T, &facts.app_connect)
+    clastro_get(raw, CURLINFO_HTTP_CONNECTCODE, &facts.connect_code)
+    clastro_get(raw, CURLINFO_OS_ERRNO, &facts.os_errno)
+    clastro_get(raw, CURLINFO_PROXY_ERROR, &facts.proxy_error)
+    clastro_get(raw, CURLINFO_SSL_VERIFYRESULT, &facts.verify_result)
     return facts
   }
 }

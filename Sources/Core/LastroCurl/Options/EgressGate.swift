@@ -22,7 +22,7 @@ final class EgressGate {
     self.poller = poller
   }
 
-  static let openSocket: clastro_open_callback = { gate, purpose, address in
+  static let openSocket: curl_opensocket_callback = { gate, purpose, address in
     guard let gate, let address else { return CURL_SOCKET_BAD }
     let owner = Unmanaged<EgressGate>.fromOpaque(gate).takeUnretainedValue()
     guard owner.admits(address) else { return CURL_SOCKET_BAD }
@@ -48,14 +48,14 @@ final class EgressGate {
   /// Returns the reason why nothing may be sent to the connected address.
   func refusal(connectedTo address: String?, port: Int, of target: TrustTarget) -> TransportError? {
     let reason = isSpoiled ? denial : rules.denial(of: address, port: port)
-    return reason.map { .egressDenied(.address($0, target)) }
+    return reason.map { .egressDenied($0, of: target) }
   }
 
   /// Returns the denial that made a dial fail; `nil` if the dial failed for another reason: at an allowed address, or
   /// after connecting.
   func failure(hasConnected: Bool, target: TrustTarget) -> TransportError? {
     guard let denial, !hasConnected, isSpoiled || !hasOpened else { return nil }
-    return .egressDenied(.address(denial, target))
+    return .egressDenied(denial, of: target)
   }
 }
 
@@ -64,41 +64,33 @@ extension EgressRules {
   ///
   /// - Parameter text: an address without brackets, optionally with a zone.
   func denial(of text: String?, port: Int) -> Denial? {
-    let bytes = text.flatMap { BypassList.address(String($0.prefix { $0 != "%" })) }
-    guard let address = bytes.flatMap({ IPAddress($0) }) else { return .unreadable }
+    guard let text, let address = IPAddress(parsing: String(text.prefix { $0 != "%" })) else { return .unreadable }
     return denial(of: address, port: port)
   }
 
   /// Returns the reason why a proxy must not be asked for a host. The addresses of a name are not known here.
   func refusal(ofLiteral target: TrustTarget) -> TransportError? {
     guard target.host.isIPAddress else { return nil }
-    return denial(of: target.host.text, port: target.port).map { .egressDenied(.address($0, target)) }
+    return denial(of: target.host.text, port: target.port).map { .egressDenied($0, of: target) }
   }
 }
 
+/// Refusals by an egress policy. Their texts contain no addresses: the author of the URL must not learn the network's
+/// layout.
 extension TransportError {
-  /// The reason of a refusal by an egress policy.
-  enum EgressRefusal {
-    case address(EgressRules.Denial, TrustTarget)
-    case proxy
-    case unixSocket
+  static let egressProxyDenied = egressDenied(
+    "the egress policy refuses the proxy, which would choose the address",
+    hint: "set ConnectionOptions.proxy to .none, or EgressPolicy.trustsProxies to true if it enforces a policy")
+
+  static let egressUnixSocketDenied = egressDenied(
+    "the egress policy refuses Unix sockets", hint: "leave unixSocketPath nil, or egress unrestricted")
+
+  static func egressDenied(_ denial: EgressRules.Denial, of target: TrustTarget) -> TransportError {
+    egressDenied("the egress policy denies an address of \(target.name): \(denial.reason)", hint: denial.hint)
   }
 
-  /// Returns the error of a refusal. Its text contains no addresses: the author of the URL must not learn the network's
-  /// layout.
-  static func egressDenied(_ refusal: EgressRefusal) -> TransportError {
-    let (message, hint) =
-      switch refusal {
-      case .address(let denial, let target):
-        ("the egress policy denies an address of \(target.name): \(denial.reason)", denial.hint)
-      case .proxy:
-        (
-          "the egress policy refuses the proxy, which would choose the address",
-          "set ConnectionOptions.proxy to .none, or EgressPolicy.trustsProxies to true if it enforces a policy"
-        )
-      case .unixSocket: ("the egress policy refuses Unix sockets", "leave unixSocketPath nil, or egress unrestricted")
-      }
-    return TransportError(stage: .policy, code: .egressDenied, message: message, hint: hint)
+  private static func egressDenied(_ message: String, hint: String) -> TransportError {
+    TransportError(stage: .policy, code: .egressDenied, message: message, hint: hint)
   }
 }
 

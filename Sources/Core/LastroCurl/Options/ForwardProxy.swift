@@ -26,12 +26,15 @@ struct ForwardProxy {
   var isTLS: Bool { url.lowercased().hasPrefix("https:") }
 
   /// The proxy's origin, without user and password.
-  var origin: Origin? {
-    let place = Self.authority(of: url).split(separator: "@").last ?? ""
-    return try? Origin("\(isTLS ? "https" : "http")://\(place)")
+  var origin: Origin? { try? Origin("\(isTLS ? "https" : "http")://\(Self.name(of: url))") }
+
+  /// Returns the host and port in a proxy's URL, without user and password.
+  static func name(of url: String) -> String {
+    let authority = authority(of: url)
+    return String(authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority)
   }
 
-  static func authority(of url: String) -> Substring {
+  private static func authority(of url: String) -> Substring {
     let rest = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
     return rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
   }

@@ -3,9 +3,10 @@
 internal import Glibc
 internal import Lastro
 internal import LastroSupport
+internal import LastroWire
 
-/// Selects the proxy of a request. Lastro decides this itself, so that libcurl never reads the environment: libcurl
-/// would do so for every transfer, in a race with `setenv`.
+/// The choice of a request's proxy. Lastro makes it itself, because libcurl would read the environment for every
+/// transfer, in a race with `setenv`.
 struct ProxyResolver: Sendable {
   private let plain: String
   private let tls: String
@@ -51,7 +52,7 @@ struct ProxyResolver: Sendable {
     self.bypass = BypassList(bypass)
   }
 
-  /// Returns the proxy's URL; empty if there is none, as libcurl expects it.
+  /// Returns the proxy's URL; empty, as libcurl expects, if there is none.
   func proxy(isTLS: Bool, authority: String) -> String {
     let proxy = isTLS ? tls : plain
     if proxy.isEmpty || bypass.contains(authority: authority, defaultPort: isTLS ? 443 : 80) { return "" }
@@ -86,7 +87,7 @@ struct BypassList: Sendable {
     case all
     /// The name itself and everything below it.
     case name(String)
-    case network([UInt8], prefix: Int)
+    case network(IPAddress, prefix: Int)
   }
 
   private struct Rule: Sendable {
@@ -110,13 +111,13 @@ struct BypassList: Sendable {
   func contains(authority: String, defaultPort: Int) -> Bool {
     if rules.isEmpty { return false }
     let (host, port) = Self.parts(of: authority.lowercased())
-    let address = Self.address(host)
+    let address = IPAddress(parsing: host)
     return rules.contains { rule in
       if let only = rule.port, only != port ?? defaultPort { return false }
       return switch rule.subject {
       case .all: true
       case .name(let name): address == nil && (host == name || host.hasSuffix("." + name))
-      case .network(let network, let prefix): address.map { Self.matches($0, network, prefix: prefix) } ?? false
+      case .network(let network, let prefix): address?.shares(prefix, with: network) == true
       }
     }
   }
@@ -128,7 +129,9 @@ struct BypassList: Sendable {
     if let network = network(text) { return Rule(subject: network) }
     let (host, port) = parts(of: text)
     if host == "*" { return Rule(subject: .all, port: port) }
-    if let address = address(host) { return Rule(subject: .network(address, prefix: address.count * 8), port: port) }
+    if let address = IPAddress(parsing: host) {
+      return Rule(subject: .network(address, prefix: address.width), port: port)
+    }
     var name = Substring(host)
     if name.hasPrefix("*.") { name = name.dropFirst() }
     while name.hasPrefix(".") { name = name.dropFirst() }
@@ -153,28 +156,9 @@ struct BypassList: Sendable {
 
   private static func network(_ text: String) -> Subject? {
     let parts = text.split(separator: "/", maxSplits: 1)
-    guard let first = parts.first, let bytes = address(String(first).unbracketedHost) else { return nil }
-    guard parts.count == 2 else { return .network(bytes, prefix: bytes.count * 8) }
-    guard let prefix = Int(digits: parts[1]), (0...bytes.count * 8).contains(prefix) else { return nil }
-    return .network(bytes, prefix: prefix)
-  }
-
-  /// Returns the bytes of an address in text form.
-  static func address(_ text: String) -> [UInt8]? {
-    var four = in_addr()
-    if inet_pton(AF_INET, text, &four) == 1 { return withUnsafeBytes(of: &four) { Array($0) } }
-    var six = in6_addr()
-    if inet_pton(AF_INET6, text, &six) == 1 { return withUnsafeBytes(of: &six) { Array($0) } }
-    return nil
-  }
-
-  private static func matches(_ address: [UInt8], _ network: [UInt8], prefix: Int) -> Bool {
-    guard address.count == network.count else { return false }
-    let whole = prefix / 8
-    guard address.prefix(whole) == network.prefix(whole) else { return false }
-    let bits = prefix % 8
-    if bits == 0 { return true }
-    let mask = UInt8(truncatingIfNeeded: 0xFF << (8 - bits))
-    return address[whole] & mask == network[whole] & mask
+    guard let first = parts.first, let base = IPAddress(parsing: String(first).unbracketedHost) else { return nil }
+    guard parts.count == 2 else { return .network(base, prefix: base.width) }
+    guard let prefix = Int(digits: parts[1]), (0...base.width).contains(prefix) else { return nil }
+    return .network(base, prefix: prefix)
   }
 }

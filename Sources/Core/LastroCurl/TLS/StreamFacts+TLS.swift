@@ -10,25 +10,16 @@ extension StreamFacts.TLS {
   ///   - session: OpenSSL's session.
   ///   - withChain: whether the presented certificates are read, too.
   init?(of session: OpaquePointer, withChain: Bool = true) {
-    var version: UnsafePointer<CChar>?
-    var cipher: UnsafePointer<CChar>?
-    var protocolName: UnsafePointer<UInt8>?
-    let length = clastro_read_tls_agreement(session, &version, &cipher, &protocolName)
-    guard let version else { return nil }
-    let name = protocolName.map { String(decoding: UnsafeBufferPointer(start: $0, count: length), as: UTF8.self) }
-    var chain: [PeerCertificate] = []
-    if withChain { Self.readPresented(by: session, into: &chain) }
+    guard let version = SSL_get_version(session) else { return nil }
+    let cipher = SSL_CIPHER_get_name(SSL_get_current_cipher(session))
+    var selected: UnsafePointer<UInt8>?
+    var length: UInt32 = 0
+    SSL_get0_alpn_selected(session, &selected, &length)
+    let name = selected.map { String(decoding: UnsafeBufferPointer(start: $0, count: Int(length)), as: UTF8.self) }
+    let chain = withChain ? PeerCertificate.all(in: SSL_get_peer_cert_chain(session)) : []
     self.init(
       version: String(cString: version), cipher: cipher.map { String(cString: $0) },
-      applicationProtocol: name?.isEmpty == true ? nil : name, presentedChain: chain)
-  }
-
-  private static func readPresented(by session: OpaquePointer, into chain: inout [PeerCertificate]) {
-    withUnsafeMutablePointer(to: &chain) { chain in
-      clastro_each_presented(session, chain) { chain, certificate in
-        guard let one = PeerCertificate(certificate.pointee) else { return }
-        chain.assumingMemoryBound(to: [PeerCertificate].self).pointee.append(one)
-      }
-    }
+      applicationProtocol: name?.isEmpty == true ? nil : name,
+      presentedChain: chain.compactMap(\.self))
   }
 }

@@ -14,13 +14,19 @@ extension TransportError {
     stage: .tls, code: .engineFailure, message: "OpenSSL cannot begin a connection",
     hint: "raise the memory of the process")
 
-  static let refusedVersion = invalidTLSOptions(
+  // Errors for options that are valid in themselves. OpenSSL may have been built, or configured, to accept fewer.
+
+  static let refusedVersions = invalidTLSOptions(
     "OpenSSL does not accept the range of TLS versions",
-    hint: "give .v1_2 or .v1_3; openssl.cnf may allow fewer")
+    hint: "openssl.cnf may forbid some: allow them there, or set minimumVersion to one that is allowed")
   static let refusedCiphers = invalidTLSOptions(
-    "OpenSSL does not accept the list of ciphers", hint: "`openssl ciphers` lists those it has")
-  static let refusedProtocols = refused(
-    .invalidOption, "OpenSSL does not accept the application protocols", hint: "give names of 1 to 255 bytes")
+    "OpenSSL does not accept the list of ciphers for TLS 1.2",
+    hint: "`openssl ciphers -v` lists those that openssl.cnf allows")
+  static let refusedCipherSuites = invalidTLSOptions(
+    "OpenSSL does not accept the list of ciphers for TLS 1.3",
+    hint: "`openssl ciphers -v -s -tls1_3` lists those that openssl.cnf allows")
+  static let refusedApplicationProtocols = invalidTLSOptions(
+    "OpenSSL does not accept the list of application protocols", hint: memoryHint)
 
   /// Returns the error for a failed handshake.
   ///

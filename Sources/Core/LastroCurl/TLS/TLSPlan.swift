@@ -11,18 +11,17 @@ struct TLSPlan {
   let gate: TLSGate
   /// The files to read before a context is created.
   let files: TLSFileRequest
+  /// The contents of ``files``, once they have been read.
+  let contents: TLSFiles
   private let options: TLSOptions
   private let protocols: [UInt8]
   private let identity: TLSOptions.Identity?
-  private let contents: TLSFiles
 
   /// Creates a plan.
   ///
-  /// - Parameter check: throws if OpenSSL does not behave as judges require.
-  init(
-    _ request: DialRequest, _ tls: DialRequest.TLS, defaults: TLSOptions,
-    check: () throws(TransportError) -> Void = TrustSelfCheck.require
-  ) throws(TransportError) {
+  /// - Throws: the reason why a value is refused; stage `trust` if a judge has to accept the peer, and OpenSSL does not
+  ///   behave as judges require.
+  init(_ request: DialRequest, _ tls: DialRequest.TLS, defaults: TLSOptions) throws(TransportError) {
     options = request.connection?.tls ?? defaults
     guard !options.requiresStapledStatus else {
       throw .refused(
@@ -30,59 +29,51 @@ struct TLSPlan {
         hint: "leave requiresStapledStatus out, or dial directly")
     }
     guard (1...65_535).contains(request.port) else { throw .portOutOfRange(request.port) }
-    let target = TrustTarget(host: try Self.host(tls.serverName ?? request.host), port: request.port)
-    try TLSVersions.check(options)
-    try CipherNames.check(options)
+    let target = TrustTarget(host: try CurlTransport.host(tls.serverName ?? request.host), port: request.port)
+    try options.checkVersionsAndCiphers()
     protocols = try ALPNOffer.wireForm(tls.applicationProtocols)
     // Proxies get no client certificate.
     identity = request.role == .server ? try ClientIdentities(options).identity(for: target.host) : nil
-    let contents = TLSFiles(options)
+    let terms = try TLSTerms(options, standing: defaults.trustJudge)
+    if tls.soleJudge != nil { try TrustSelfCheck.require() }
+    contents = terms.files
     files = contents.missing(for: identity) ?? TLSFileRequest()
-    let terms = TLSTerms(
-      rules: JudgePanel(standing: defaults.trustJudge, additional: options.trustJudge), files: contents,
-      isStrict: options.requiresStrictChain)
-    self.contents = contents
-    let onlyJudge = tls.soleJudge
-    if onlyJudge != nil || !terms.rules.isEmpty { try check() }
-    gate = TLSGate(target, role: request.role, terms: terms, onlyJudge: onlyJudge, recordsChain: true)
+    // The chain is recorded, so sessions are not kept for resumption.
+    gate = TLSGate(target, role: request.role, terms: terms, onlyJudge: tls.soleJudge, recordsChain: true)
   }
 
-  /// Stores the contents of ``files``.
-  ///
-  /// - Throws: the reason why a file cannot be used.
-  func take(_ answer: TLSFileAnswer) throws(TransportError) { try contents.take(answer, now: monotonicNow()) }
-
-  /// Creates a context and sets it up, except for its judges.
-  func makeContext() throws(TransportError) -> UnsafeMutableRawPointer {
-    let maximum = options.maximumVersion?.position ?? -1
-    guard let context = clastro_nested_context_new(options.minimumVersion.position, maximum) else {
-      throw .refusedVersion
-    }
+  /// Creates a context and sets it up, except for its judges. The caller frees it by `SSL_CTX_free`.
+  func makeContext() throws(TransportError) -> OpaquePointer {
+    ERR_clear_error()
+    defer { ERR_clear_error() }
+    guard let context = SSL_CTX_new(TLS_client_method()) else { throw .noTLSSession }
     do throws(TransportError) {
       try apply(to: context)
       return context
     } catch {
-      clastro_nested_context_free(context)
+      SSL_CTX_free(context)
       throw error
     }
   }
 
-  private func apply(to context: UnsafeMutableRawPointer) throws(TransportError) {
+  private func apply(to context: OpaquePointer) throws(TransportError) {
     let legacy = options.legacyCiphers?.joined(separator: ":")
     let suites = options.cipherSuites?.joined(separator: ":")
-    guard clastro_nested_context_set_ciphers(context, legacy, suites) else {
-      throw .refusedCiphers
+    guard Self.limit(context, SSL_CTRL_SET_MIN_PROTO_VERSION, options.minimumVersion),
+      Self.limit(context, SSL_CTRL_SET_MAX_PROTO_VERSION, options.maximumVersion)
+    else { throw .refusedVersions }
+    if let legacy, SSL_CTX_set_cipher_list(context, legacy) != 1 { throw .refusedCiphers }
+    if let suites, SSL_CTX_set_ciphersuites(context, suites) != 1 { throw .refusedCipherSuites }
+    guard clastro_context_carry_stream(UnsafeMutableRawPointer(context), protocols, protocols.count) else {
+      throw .refusedApplicationProtocols
     }
-    guard clastro_context_carry_stream(context, protocols, protocols.count) else { throw .refusedProtocols }
     guard let identity else { return }
     guard contents.identity(identity)?.use(in: context) == true else { throw .unusableIdentity }
   }
 
-  private static func host(_ text: String) throws(TransportError) -> HostName {
-    do throws(ConfigurationError) {
-      return try HostName(text)
-    } catch {
-      throw .refused(.invalidOption, "the host cannot be used for TLS: \(error.message)", hint: error.hint)
-    }
+  /// Sets the oldest or the newest version; `nil` keeps OpenSSL's.
+  private static func limit(_ context: OpaquePointer, _ command: Int32, _ version: TLSOptions.Version?) -> Bool {
+    guard let version else { return true }
+    return SSL_CTX_ctrl(context, command, Int(TLS1_VERSION + version.position), nil) == 1
   }
 }

@@ -15,64 +15,105 @@ final class TLSSession {
     case failed(TransportError)
   }
 
+  /// The outcome of a call of OpenSSL.
+  private enum Outcome {
+    case done
+    case needsInput
+    /// The peer sent close_notify.
+    case closed
+    /// The input ended before close_notify.
+    case truncated
+    case failed
+  }
+
   /// The maximum plaintext that OpenSSL puts into one record (RFC 8446 §5.1).
   static let recordBytes = 16_384
 
-  private let session: OpaquePointer
+  /// OpenSSL's session.
+  private let ssl: OpaquePointer
   private let gate: TLSGate
   private let peer: TLSPeer
   /// The verdict of the judges on the server.
   private var verdict: TrustVerdict?
+  private var hasInputEnded = false
+  /// OpenSSL's text for the latest failure.
+  private var reason = "no reason given"
 
   init(_ plan: TLSPlan) throws(TransportError) {
     let context = try plan.makeContext()
     // The session keeps its own reference.
-    defer { clastro_nested_context_free(context) }
-    let host = plan.gate.target.host
-    guard let peer = plan.gate.attach(to: context)?.peer,
-      let session = clastro_session_new(context, host.isIPAddress ? nil : host.text)
-    else { throw TransportError.noTLSSession }
+    defer { SSL_CTX_free(context) }
+    guard let peer = plan.gate.attach(to: UnsafeMutableRawPointer(context))?.peer,
+      let ssl = clastro_tls_in_memory(context)
+    else { throw .noTLSSession }
     gate = plan.gate
     self.peer = peer
-    self.session = session
+    self.ssl = ssl
+    ERR_clear_error()
+    defer { ERR_clear_error() }
+    let host = gate.target.host
+    guard host.isIPAddress || host.text.withCString(sendName) else { throw .noTLSSession }
+    SSL_set_connect_state(ssl)
   }
 
-  deinit { clastro_session_free(session) }
+  deinit { SSL_free(ssl) }
+
+  /// Sets the name that is sent to the server (SNI).
+  private func sendName(_ name: UnsafePointer<CChar>) -> Bool {
+    SSL_ctrl(
+      ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, Int(TLSEXT_NAMETYPE_host_name), UnsafeMutableRawPointer(mutating: name)) == 1
+  }
+
+  /// Calls a function of OpenSSL, whose result is 1 on success.
+  private func perform(_ call: () -> Int32) -> Outcome {
+    ERR_clear_error()
+    let result = call()
+    if result == 1 { return .done }
+    defer { ERR_clear_error() }
+    let error = SSL_get_error(ssl, result)
+    if error == SSL_ERROR_WANT_READ, !hasInputEnded { return .needsInput }
+    if error == SSL_ERROR_ZERO_RETURN { return .closed }
+    let code = ERR_peek_last_error()
+    let text = code == 0 ? nil : ERR_reason_error_string(code)
+    reason = text.map { String(cString: $0) } ?? "no reason given"
+    let isCut =
+      error == SSL_ERROR_WANT_READ || error == SSL_ERROR_SYSCALL
+      || ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING
+    return hasInputEnded && isCut ? .truncated : .failed
+  }
 
   // MARK: bytes
 
   /// Continues the handshake. Returns true once it has ended and the server was accepted.
   func handshake() throws(TransportError) -> Bool {
-    switch clastro_session_handshake(session) {
-    case CLASTRO_SESSION_DONE:
+    switch perform({ SSL_do_handshake(ssl) }) {
+    case .done:
       // Fail closed: a resumed session shows no chain, and a peer must be judged in this handshake.
       do throws(TrustFailure) {
-        verdict = try gate.admit(clastro_session_is_resumed(session) ? nil : peer)
+        verdict = try gate.admit(SSL_session_reused(ssl) == 1 ? nil : peer)
       } catch {
         throw .refusedTrust(error)
       }
       return true
-    case CLASTRO_SESSION_NEEDS_INPUT: return false
-    case let result: throw handshakeFailure(result)
+    case .needsInput: return false
+    case let outcome: throw handshakeFailure(outcome)
     }
   }
 
   /// Returns at most `maximum` received bytes.
   func read(upTo maximum: Int) -> ReadStep {
-    var result = CLASTRO_SESSION_DONE
+    var outcome = Outcome.done
     let bytes = [UInt8](unsafeUninitializedCapacity: min(maximum, 4 * Self.recordBytes)) { space, filled in
       while filled < space.count, let base = space.baseAddress {
         var count = 0
-        result = clastro_session_read(session, base + filled, space.count - filled, &count)
-        guard result == CLASTRO_SESSION_DONE, count > 0 else { break }
+        outcome = perform { SSL_read_ex(ssl, base + filled, space.count - filled, &count) }
+        guard outcome == .done, count > 0 else { break }
         filled += count
       }
     }
     // The next call finds the error that follows these bytes again.
-    if !bytes.isEmpty, result == CLASTRO_SESSION_DONE || result == CLASTRO_SESSION_NEEDS_INPUT {
-      return .bytes(Data(bytes))
-    }
-    let ending = ending(result)
+    if !bytes.isEmpty, outcome == .done || outcome == .needsInput { return .bytes(Data(bytes)) }
+    let ending = ending(outcome)
     guard bytes.isEmpty else {
       self.ending = ending
       return .bytes(Data(bytes))
@@ -83,12 +124,12 @@ final class TLSSession {
   /// The end that was found after the latest bytes.
   private(set) var ending: ReadStep?
 
-  private func ending(_ result: clastro_session_result) -> ReadStep {
-    switch result {
-    case CLASTRO_SESSION_CLOSED: .closed
-    case CLASTRO_SESSION_TRUNCATED: .failed(.truncatedStream)
-    case CLASTRO_SESSION_NEEDS_INPUT, CLASTRO_SESSION_DONE: .needsInput
-    default: .failed(failure())
+  private func ending(_ outcome: Outcome) -> ReadStep {
+    switch outcome {
+    case .closed: .closed
+    case .truncated: .failed(.truncatedStream)
+    case .needsInput, .done: .needsInput
+    case .failed: .failed(failure())
     }
   }
 
@@ -98,8 +139,8 @@ final class TLSSession {
       var rest = buffer[...]
       while !rest.isEmpty {
         let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.recordBytes))
-        guard let base = piece.baseAddress,
-          clastro_session_write(session, base.assumingMemoryBound(to: UInt8.self), piece.count) == CLASTRO_SESSION_DONE
+        var written = 0
+        guard perform({ SSL_write_ex(ssl, piece.baseAddress, piece.count, &written) }) == .done, written == piece.count
         else { return false }
         rest = rest.dropFirst(piece.count)
       }
@@ -108,28 +149,36 @@ final class TLSSession {
     guard isWritten else { throw failure() }
   }
 
-  func closeNotify() { _ = clastro_session_close_notify(session) }
+  func closeNotify() {
+    ERR_clear_error()
+    SSL_shutdown(ssl)
+    ERR_clear_error()
+  }
 
   func feed(_ bytes: Data?) {
-    guard let bytes else { return clastro_session_end_input(session) }
+    guard let bytes else { return endInput() }
     bytes.withUnsafeBytes { buffer in
-      guard let base = buffer.baseAddress else { return }
+      if buffer.isEmpty { return }
+      let count = BIO_write(SSL_get_rbio(ssl), buffer.baseAddress, Int32(clamping: buffer.count))
       // If memory cannot be allocated, end the input: no bytes may be missing in between.
-      if !clastro_session_feed(session, base.assumingMemoryBound(to: UInt8.self), buffer.count) {
-        clastro_session_end_input(session)
-      }
+      if Int(count) != buffer.count { endInput() }
     }
   }
 
+  private func endInput() {
+    hasInputEnded = true
+    BIO_ctrl(SSL_get_rbio(ssl), BIO_C_SET_BUF_MEM_EOF_RETURN, 0, nil)
+  }
+
   /// The number of bytes to send.
-  var outputCount: Int { clastro_session_output_count(session) }
+  var outputCount: Int { BIO_ctrl_pending(SSL_get_wbio(ssl)) }
 
   func takeOutput() -> Data {
     let count = outputCount
     guard count > 0 else { return Data() }
     return Data(
       [UInt8](unsafeUninitializedCapacity: count) { space, filled in
-        if let base = space.baseAddress { filled = clastro_session_take_output(session, base, count) }
+        filled = max(0, Int(BIO_read(SSL_get_wbio(ssl), space.baseAddress, Int32(clamping: count))))
       })
   }
 
@@ -138,33 +187,20 @@ final class TLSSession {
   /// Returns the facts of the connection, after the handshake.
   func facts(over below: StreamFacts) -> StreamFacts {
     var facts = below
-    facts.tls = StreamFacts.TLS(of: clastro_session_tls(session))
+    facts.tls = StreamFacts.TLS(of: ssl)
     facts.trust = verdict ?? .plain
     return facts
   }
 
   // MARK: failures
 
-  private func handshakeFailure(_ result: clastro_session_result) -> TransportError {
-    if var refusal = peer.refusal(CURLE_PEER_FAILED_VERIFICATION, requestSent: false) {
-      // libcurl is not involved.
-      refusal.engineCode = nil
-      return refusal
-    }
-    let stage: FailureStage = peer.role == .proxy ? .proxy : .tls
-    if let alert = peer.alert {
-      return alert.failure(stage, requestSent: false)
-    }
-    let isCut = result == CLASTRO_SESSION_TRUNCATED || result == CLASTRO_SESSION_CLOSED
-    return .brokenHandshake(stage, gate.target.name, isCut ? nil : reason)
+  private func handshakeFailure(_ outcome: Outcome) -> TransportError {
+    if let refusal = peer.refusal(nil) { return refusal }
+    let isCut = outcome == .truncated || outcome == .closed
+    return .brokenHandshake(peer.role == .proxy ? .proxy : .tls, gate.target.name, isCut ? nil : reason)
   }
 
   private func failure() -> TransportError {
-    if let alert = peer.alert {
-      return alert.failure(.tls, requestSent: true)
-    }
-    return .brokenTLS(gate.target.name, reason)
+    peer.alert?.failure(.tls, requestSent: true) ?? .brokenTLS(gate.target.name, reason)
   }
-
-  private var reason: String { clastro_session_failure(session).map { String(cString: $0) } ?? "no reason given" }
 }

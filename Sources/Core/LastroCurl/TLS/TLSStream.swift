@@ -10,25 +10,22 @@ internal import LastroSupport
 /// Reading sends nothing: if OpenSSL has output while it reads (the answer to a key update, RFC 8446 §4.6.3), it is
 /// sent with the next write. So a peer that does not read cannot block our reading.
 final class TLSStream: LoopStream {
-  private enum End {
-    case clean
-    case failed(TransportError)
-  }
-
   private struct State {
     let session: TLSSession
-    var end: End?
+    /// The end of the peer's direction, or its failure, once it was reported.
+    var end: TLSSession.ReadStep?
     /// The error that ended writing, while reading continues.
     var writeFailure: TransportError?
     var turns = Turns()
     var isFinished = false
     var isClosed = false
-  }
 
-  private enum Taken {
-    case bytes(Data)
-    case end
-    case needsInput
+    /// Throws the reason why nothing can be written, unless our direction was ended.
+    func checkWritable() throws(TransportError) {
+      if isClosed { throw .streamClosed }
+      if case .failed(let error) = end { throw error }
+      if let error = writeFailure { throw error }
+    }
   }
 
   /// The number of bytes to read from below at once.
@@ -79,13 +76,14 @@ final class TLSStream: LoopStream {
     guard maximum > 0 else {
       throw .emptyRead(maximum)
     }
-    try begin(.reading)
-    defer { end(.reading) }
+    try beginTurn(.reading)
+    defer { endTurn(.reading) }
     let countdown = Countdown(limit)
     while true {
-      switch try take(upTo: maximum) {
+      switch readStep(upTo: maximum) {
       case .bytes(let bytes): return bytes
-      case .end: return nil
+      case .closed: return nil
+      case .failed(let error): throw error
       case .needsInput: break
       }
       let input = try await below.read(upTo: Self.inputBytes, within: countdown.left)
@@ -93,49 +91,41 @@ final class TLSStream: LoopStream {
     }
   }
 
-  private func take(upTo maximum: Int) throws(TransportError) -> Taken {
-    let (result, alert): (Result<Taken, TransportError>, Data) = state.withLock { state in
-      if state.isClosed { return (.failure(.streamClosed), Data()) }
-      if state.end == nil, let taken = Self.advance(&state, upTo: maximum) { return (.success(taken), Data()) }
-      switch state.end {
-      case .failed(let error):
-        return (.failure(error), state.turns.contains(.writing) ? Data() : state.session.takeOutput())
-      case .clean, nil: return (.success(.end), Data())
-      }
+  private func readStep(upTo maximum: Int) -> TLSSession.ReadStep {
+    let (step, alert): (TLSSession.ReadStep, Data) = state.withLock { state in
+      if state.isClosed { return (.failed(.streamClosed), Data()) }
+      let step = state.end ?? Self.advance(&state, upTo: maximum)
+      guard case .failed = step, !state.turns.contains(.writing) else { return (step, Data()) }
+      return (step, state.session.takeOutput())
     }
     if !alert.isEmpty { Task { [below] in try? await below.write(alert, within: Self.farewell) } }
-    return try result.get()
+    return step
   }
 
-  /// Advances the reading. Returns `nil` if the stream has ended; `end` is set then.
-  private static func advance(_ state: inout State, upTo maximum: Int) -> Taken? {
-    switch state.session.ending ?? state.session.read(upTo: maximum) {
-    case .bytes(let bytes):
+  /// Advances the reading. If it ends, `end` is set.
+  private static func advance(_ state: inout State, upTo maximum: Int) -> TLSSession.ReadStep {
+    var step = state.session.ending ?? state.session.read(upTo: maximum)
+    switch step {
+    case .bytes, .needsInput:
       // Limit answers to a peer that sends without ever reading. This holds even while a task is writing, because a
       // write takes its output at once.
-      if state.session.outputCount > unsentBytes { break }
-      return .bytes(bytes)
-    case .needsInput:
-      if state.session.outputCount > unsentBytes { break }
-      return .needsInput
-    case .closed:
-      state.end = .clean
-      return nil
-    case .failed(let error):
-      state.end = .failed(error)
-      return nil
+      if state.session.outputCount <= unsentBytes { return step }
+      step = .failed(.endlessAnswers)
+    case .closed, .failed: break
     }
-    state.end = .failed(
-      .endlessAnswers)
-    return nil
+    state.end = step
+    return step
   }
 
   // MARK: writing
 
   func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
-    try begin(.writing)
-    defer { end(.writing) }
-    try checkWritable()
+    try beginTurn(.writing)
+    defer { endTurn(.writing) }
+    try state.withLock { state throws(TransportError) in
+      if state.isFinished { throw .streamClosed }
+      try state.checkWritable()
+    }
     guard !data.isEmpty else { return }
     let countdown = Countdown(limit)
     var rest = data[...]
@@ -151,18 +141,16 @@ final class TLSStream: LoopStream {
         try await below.write(output, within: countdown.left)
       }
     } catch {
-      noteWriteFailure(error)
+      endWriting(after: error)
       throw error
     }
   }
 
   func finishWriting(within limit: Duration?) async throws(TransportError) {
-    try begin(.writing)
-    defer { end(.writing) }
+    try beginTurn(.writing)
+    defer { endTurn(.writing) }
     let output: Data? = try state.withLock { state throws(TransportError) in
-      if state.isClosed { throw .streamClosed }
-      if case .failed(let error) = state.end { throw error }
-      if let error = state.writeFailure { throw error }
+      try state.checkWritable()
       if state.isFinished { return nil }
       state.isFinished = true
       state.session.closeNotify()
@@ -172,24 +160,18 @@ final class TLSStream: LoopStream {
     do throws(TransportError) {
       try await below.write(output, within: limit)
     } catch {
-      noteWriteFailure(error)
+      endWriting(after: error)
       throw error
-    }
-  }
-
-  private func checkWritable() throws(TransportError) {
-    try state.withLock { state throws(TransportError) in
-      if state.isClosed || state.isFinished { throw .streamClosed }
-      if case .failed(let error) = state.end { throw error }
-      if let error = state.writeFailure { throw error }
     }
   }
 
   /// Ends writing, because the peer has received an unknown part of the bytes. Bytes of the peer, such as an early
   /// response, can still be read, unless a limit or the caller ended the write.
-  private func noteWriteFailure(_ error: TransportError) {
+  private func endWriting(after error: TransportError) {
     switch error.stage {
-    case .timeout, .cancelled: abandon()
+    case .timeout, .cancelled:
+      state.withLock { $0.isClosed = true }
+      below.close()
     default: state.withLock { $0.writeFailure = error }
     }
   }
@@ -215,14 +197,9 @@ final class TLSStream: LoopStream {
     }
   }
 
-  private func abandon() {
-    state.withLock { $0.isClosed = true }
-    below.close()
-  }
-
-  private func begin(_ turn: Turns) throws(TransportError) {
+  private func beginTurn(_ turn: Turns) throws(TransportError) {
     try state.withLock { state throws(TransportError) in try state.turns.begin(turn) }
   }
 
-  private func end(_ turn: Turns) { state.withLock { _ = $0.turns.remove(turn) } }
+  private func endTurn(_ turn: Turns) { state.withLock { _ = $0.turns.remove(turn) } }
 }

@@ -9,50 +9,39 @@ internal import LastroSupport
 final class CheckLab {
   static let host = "self-check.invalid"
 
-  let server: CheckServer
   let judge = CheckJudge()
-  let roots: RootStore
+  let files = TLSFiles(TLSOptions())
   let broken: TrustAssumption?
+  fileprivate let server: OpaquePointer
   fileprivate let multi: UnsafeMutableRawPointer
   fileprivate let sessions: SessionShare
   fileprivate let address: UnsafeMutablePointer<curl_slist>
 
   init?(broken: TrustAssumption?) {
-    guard CurlGlobal.isReady, let server = CheckServer(host: Self.host), let roots = try? RootStore(.pem(server.root)),
-      let sessions = SessionShare(), let address = curl_slist_append(nil, "\(Self.host):443:127.0.0.1"),
-      let multi = curl_multi_init()
-    else { return nil }
+    guard CurlGlobal.isReady, let server = clastro_check_server_new(Self.host) else { return nil }
+    var length = 0
+    let root = UnsafeRawBufferPointer(start: clastro_check_server_root(server, &length), count: length)
+    guard let roots = try? RootStore(.pem([UInt8](root))), let sessions = SessionShare(),
+      let address = curl_slist_append(nil, "\(Self.host):443:127.0.0.1"), let multi = curl_multi_init()
+    else {
+      clastro_check_server_free(server)
+      return nil
+    }
     self.server = server
-    self.roots = roots
     self.sessions = sessions
     self.address = address
     self.multi = multi
     self.broken = broken
+    try? files.store(TLSFileAnswer(roots: .new(roots)), now: 0)
   }
 
   deinit {
     curl_multi_cleanup(multi)
     curl_slist_free_all(address)
-  }
-}
-
-/// The server of a self-check.
-final class CheckServer {
-  fileprivate let raw: OpaquePointer
-  /// The server's certificate as PEM.
-  let root: [UInt8]
-
-  init?(host: String) {
-    guard let raw = clastro_check_server_new(host) else { return nil }
-    self.raw = raw
-    var length = 0
-    let text = clastro_check_server_root(raw, &length)
-    root = [UInt8](UnsafeRawBufferPointer(start: text, count: length))
+    clastro_check_server_free(server)
   }
 
-  deinit { clastro_check_server_free(raw) }
-
-  var counts: clastro_check_counts { clastro_check_server_counts(raw) }
+  var counts: clastro_check_counts { clastro_check_server_counts(server) }
 }
 
 /// The judge of a self-check.
@@ -90,7 +79,6 @@ final class CheckExchange {
   var stopsInPrereq = false
   /// Whether the prereq callback lets the request pass, regardless of the connection.
   var trustsPrereq = false
-  private(set) var hooks = 0
   /// Whether the context had the mark of proxies, for each call of the hook.
   private(set) var marks: [Bool] = []
   /// The number of request bytes that the server had received, for each call of prereq.
@@ -113,7 +101,7 @@ final class CheckExchange {
     gate = TLSGate(
       target, proxyTarget: throughProxy ? target : nil,
       terms: TLSTerms(
-        rules: JudgePanel(standing: lab.judge, additional: nil), files: TLSFiles(roots: lab.roots), isStrict: false,
+        rules: JudgePanel(standing: lab.judge, additional: nil), files: lab.files, isStrict: false,
         allowsResumption: lab.broken == .noResumption), recordsChain: false)
     guard setUp(isFresh: isFresh, throughProxy: throughProxy) else { return nil }
   }
@@ -136,9 +124,9 @@ final class CheckExchange {
     if lab.broken != .noResumption { easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
     if isFresh { easy.set(CURLOPT_FRESH_CONNECT, 1) }
     if lab.broken != .proxyMark { clastro_mark_proxy_contexts(easy.raw) }
-    clastro_check_install(easy.raw, owner, Self.open, lab.broken == .prereq ? nil : Self.prereq, Self.discard)
-    if lab.broken == .hook { return true }
-    return (try? TLSGate.install(Self.hook, on: easy, owner: owner)) != nil
+    clastro_install_socket_keeper(easy.raw, owner, Self.open, nil, nil)
+    clastro_install_dial_callbacks(easy.raw, owner, Self.discard, lab.broken == .prereq ? nil : Self.prereq)
+    return lab.broken == .hook || clastro_install_context_hook(easy.raw, Self.hook, owner) == CURLE_OK
   }
 
   /// Performs the exchange, including the server's part.
@@ -149,7 +137,7 @@ final class CheckExchange {
     var running: Int32 = 0, left: Int32 = 0
     while monotonicNow() < end {
       guard curl_multi_perform(lab.multi, &running) == CURLM_OK else { return CURLE_FAILED_INIT }
-      clastro_check_server_step(lab.server.raw)
+      clastro_check_server_step(lab.server)
       while let message = curl_multi_info_read(lab.multi, &left) {
         if message.pointee.msg == CURLMSG_DONE { return message.pointee.data.result }
       }
@@ -164,36 +152,34 @@ final class CheckExchange {
     owner.map { Unmanaged<CheckExchange>.fromOpaque($0).takeUnretainedValue() }
   }
 
-  private static let open: clastro_open_callback = { owner, _, address in
+  private static let open: curl_opensocket_callback = { owner, _, address in
     guard let exchange = of(owner), let address else { return CURL_SOCKET_BAD }
-    return clastro_check_server_open(exchange.lab.server.raw, address)
+    return clastro_check_server_open(exchange.lab.server, address)
   }
 
-  private static let discard: clastro_data_callback = { _, size, count, _ in size * count }
+  private static let discard: curl_write_callback = { _, size, count, _ in size * count }
 
-  private static let hook: clastro_context_callback = { _, context, owner in
+  private static let hook: curl_ssl_ctx_callback = { _, context, owner in
     guard let context, let exchange = of(owner), exchange.began(context) else { return CURLE_SSL_CONNECT_ERROR }
     return CURLE_OK
   }
 
   private func began(_ context: UnsafeMutableRawPointer) -> Bool {
-    hooks += 1
     marks.append(clastro_context_takes_proxy_mark(context))
     guard !stopsInHook, gate.attach(to: context) != nil else { return false }
     if lab.broken == .verification { clastro_check_defeat_verification(context) }
     return true
   }
 
-  private static let prereq: clastro_prereq_callback = { owner, _, _, _, _ in
+  private static let prereq: curl_prereq_callback = { owner, _, _, _, _ in
     Int32(of(owner)?.willSend() == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
   }
 
   private func willSend() -> Bool {
-    clastro_check_server_step(lab.server.raw)
-    sentBeforePrereq.append(lab.server.counts.request_bytes)
-    let connection = lab.broken == .connection ? nil : clastro_connection_retain(easy.raw)
-    defer { if let connection { clastro_connection_release(connection) } }
-    let isAdmitted = (try? gate.admit(connection, of: easy)) != nil
+    clastro_check_server_step(lab.server)
+    sentBeforePrereq.append(lab.counts.request_bytes)
+    let peer = lab.broken == .connection ? nil : TLSPeer.of(easy)
+    let isAdmitted = (try? gate.admit(peer, of: easy)) != nil
     verdicts.append(isAdmitted)
     return trustsPrereq || (isAdmitted && !stopsInPrereq)
   }

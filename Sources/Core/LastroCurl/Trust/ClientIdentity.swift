@@ -8,6 +8,7 @@ internal import LastroSupport
 final class ClientIdentity: Sendable {
   /// The largest accepted PEM file, in bytes.
   static let maximumBytes = 1 << 20
+  private static let inUse = FileContents<TLSOptions.Identity, ClientIdentity>()
 
   /// The chain as PEM.
   let certificate: [UInt8]
@@ -17,12 +18,17 @@ final class ClientIdentity: Sendable {
   /// The state of the files before they were read; `nil` for an identity from memory.
   let version: FileVersion?
 
+  /// Returns the identity that the files currently contain. Its users share it. The call may block.
+  static func shared(_ source: TLSOptions.Identity) throws(TransportError) -> ClientIdentity {
+    try inUse.content(of: source, source.version) { () throws(TransportError) in try ClientIdentity(source) }
+  }
+
   /// Reads the files. The call may block.
-  init(_ source: TLSOptions.Identity, version: FileVersion?) throws(TransportError) {
+  private init(_ source: TLSOptions.Identity) throws(TransportError) {
+    version = source.version
     certificate = try Self.text(of: source.certificate, isKey: false)
     key = try source.key.map { pem throws(TransportError) in try Self.text(of: pem, isKey: true) } ?? certificate
     password = source.keyPassword
-    self.version = version
     guard isPair else { throw .unusableIdentity }
   }
 
@@ -48,21 +54,14 @@ final class ClientIdentity: Sendable {
   /// Whether OpenSSL accepts both. For an encrypted key without a password, OpenSSL would otherwise prompt on the
   /// terminal when libcurl loads it.
   private var isPair: Bool {
-    guard let context = clastro_nested_context_new(TLSOptions.Version.v1_2.position, -1) else { return false }
-    defer { clastro_nested_context_free(context) }
+    guard let context = SSL_CTX_new(TLS_client_method()) else { return false }
+    defer { SSL_CTX_free(context) }
     return use(in: context)
   }
 
   /// Sets the identity for the connections of an OpenSSL context.
-  func use(in context: UnsafeMutableRawPointer) -> Bool {
-    certificate.withUnsafeBytes { certificate in
-      key.withUnsafeBytes { key in
-        guard let certificateBase = certificate.baseAddress, let keyBase = key.baseAddress else { return false }
-        return clastro_nested_context_set_identity(
-          context, certificateBase.assumingMemoryBound(to: CChar.self), certificate.count,
-          keyBase.assumingMemoryBound(to: CChar.self), key.count, password)
-      }
-    }
+  func use(in context: OpaquePointer) -> Bool {
+    clastro_context_set_identity(context, certificate, certificate.count, key, key.count, password)
   }
 }
 
@@ -76,45 +75,15 @@ extension TLSOptions.Identity {
   var version: FileVersion? { paths.isEmpty ? nil : FileVersion(paths) }
 }
 
-/// The identities in use, shared by loops and sets of options, because a pipe can be read only once.
-final class ClientIdentityCache: Sendable {
-  static let shared = ClientIdentityCache()
-
-  private struct Entry {
-    weak var identity: ClientIdentity?
-  }
-
-  private let entries = Lock([TLSOptions.Identity: Entry]())
-
-  /// Returns the identity that the files currently contain. The call may block.
-  func identity(for source: TLSOptions.Identity) throws(TransportError) -> ClientIdentity {
-    // Take the version before the files are read, so that a later change is noticed the next time.
-    let version = source.version
-    if let known = entries.withLock({ $0[source]?.identity }), known.version == version { return known }
-    let identity = try ClientIdentity(source, version: version)
-    entries.withLock { entries in
-      entries = entries.filter { $0.value.identity != nil }
-      entries[source] = Entry(identity: identity)
-    }
-    return identity
-  }
-}
-
 extension TransportError {
   static let unusableIdentity = invalidTLSOptions(
     "the client certificate or its key cannot be used",
     hint: "give both as PEM, as a pair, and the password of an encrypted key")
 
   static func unreadableIdentity(_ path: String, _ failure: BoundedFile.Failure) -> TransportError {
-    let path = path.onOneLine.cut(to: 120)
-    let reason =
-      switch failure {
-      case .system(let code): "cannot be read: \(SystemError.text(code))"
-      case .unfit: "is neither a file nor a pipe"
-      case .tooLarge: "exceeds \(ClientIdentity.maximumBytes >> 20) MiB"
-      case .silent: "is a pipe that was not written to and closed within a minute"
-      }
-    return invalidTLSOptions("the client certificate's file \(path) \(reason)", hint: "give a readable PEM file")
+    invalidTLSOptions(
+      "the client certificate's file \(path.onOneLine.cut(to: 120)) \(failure.text)",
+      hint: "give a readable PEM file")
   }
 
   /// Returns the error for an empty part of an identity.

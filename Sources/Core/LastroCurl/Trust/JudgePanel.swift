@@ -5,7 +5,7 @@ internal import LastroHTTP
 
 /// The judges of a profile, at one revision of their rules.
 struct JudgePanel {
-  private let judges: [any ServerTrustJudge]
+  let judges: [any ServerTrustJudge]
   let revisions: [UInt64]
 
   /// Creates a panel.
@@ -30,17 +30,17 @@ struct JudgePanel {
   /// Throws if a judge refuses plain text to a host.
   func checkPlaintext(_ target: TrustTarget) throws(TransportError) {
     let decision = decide(.plain) { $0.decisionOnPlaintext(host: target.host, port: target.port) }
-    if case .refused(let failure) = decision { throw .refusedTrust(failure) }
+    if case .failure(let failure) = decision { throw .refusedTrust(failure) }
   }
 
   private func decide(_ verdict: TrustVerdict, _ ask: (any ServerTrustJudge) -> TrustDecision) -> TrustDecision {
     var result = verdict
     for judge in judges {
       switch ask(judge) {
-      case .refused(let failure): return .refused(failure)
-      case .accepted(let word): if result == verdict { result = word }
+      case .failure(let failure): return .failure(failure)
+      case .success(let word): if result == verdict { result = word }
       }
     }
-    return .accepted(result)
+    return .success(result)
   }
 }

@@ -2,31 +2,19 @@
 
 // If the standard library is linked statically, `timespec` is imported through it.
 internal import CLastro
+internal import FoundationEssentials
 internal import Glibc
 internal import Lastro
 
 /// The files that roots are read from.
 enum RootFiles {
-  /// Returns the state of the files; `nil` for roots from memory, and if a file does not exist.
-  static func version(of source: TLSOptions.Roots) -> FileVersion? {
-    switch source {
-    case .pem: nil
-    case .system: systemFile.flatMap { FileVersion([$0]) }
-    case .file(let path): FileVersion([path])
-    case .directory(let path): FileVersion([path] + entries(path))
-    }
-  }
-
   /// Returns the PEM texts.
   static func texts(of source: TLSOptions.Roots) throws(TransportError) -> [[UInt8]] {
     switch source {
     case .pem(let bytes): return [bytes]
-    case .system:
-      guard let systemFile else {
-        throw .noSystemRoots
-      }
-      return [try read(systemFile)]
-    case .file(let path): return [try read(path)]
+    case .system, .file:
+      guard let path = source.path else { throw .noSystemRoots }
+      return [try read(path)]
     case .directory(let path):
       guard opendir(path).map({ closedir($0) }) != nil else {
         throw .invalidRoots("the directory of trusted roots \(path) cannot be read: \(SystemError.text(errno))")
@@ -45,21 +33,14 @@ enum RootFiles {
     return candidates.first { access($0, R_OK) == 0 }
   }()
 
-  /// Returns the files in a directory, sorted, without those in subdirectories.
-  private static func entries(_ directory: String) -> [String] {
-    guard let stream = opendir(directory) else { return [] }
-    defer { closedir(stream) }
-    var paths: [String] = []
-    while let entry = readdir(stream) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
-      guard !name.hasPrefix(".") else { continue }
+  /// Returns the files in a directory, sorted, without those in subdirectories. Returns none for a path that is not a
+  /// directory.
+  fileprivate static func entries(_ directory: String) -> [String] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    return names.sorted().filter { !$0.hasPrefix(".") }.map { "\(directory)/\($0)" }.filter { path in
       var facts = stat()
-      let path = "\(directory)/\(name)"
-      if stat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG { paths.append(path) }
+      return stat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG
     }
-    return paths.sorted()
   }
 
   private static func read(_ path: String) throws(TransportError) -> [UInt8] {
@@ -67,12 +48,21 @@ enum RootFiles {
       // No bundle of roots is larger; /dev/zero is.
       return try BoundedFile.bytes(of: path, upTo: 64 << 20)
     } catch {
-      switch error {
-      case .system(let code):
-        throw .invalidRoots("the file of trusted roots \(path) cannot be read: \(SystemError.text(code))")
-      case .unfit, .silent: throw .invalidRoots("\(path), given as a file of trusted roots, is not a file")
-      case .tooLarge: throw .invalidRoots("the file of trusted roots \(path) exceeds 64 MiB")
-      }
+      throw .invalidRoots("the file of trusted roots \(path) \(error.text)")
     }
   }
+}
+
+extension TLSOptions.Roots {
+  /// The file or directory; `nil` for roots from memory.
+  var path: String? {
+    switch self {
+    case .pem: nil
+    case .system: RootFiles.systemFile
+    case .file(let path), .directory(let path): path
+    }
+  }
+
+  /// The state of the files; `nil` for roots from memory, and if a file does not exist. The call may block.
+  var version: FileVersion? { path.flatMap { FileVersion([$0] + RootFiles.entries($0)) } }
 }

@@ -2,35 +2,34 @@
 
 internal import CLastro
 internal import Lastro
-internal import LastroSupport
 
-/// Parsed roots. The store is filled before it is shared, and only read afterwards.
+/// Parsed roots. The store is filled before it is shared, and only read afterwards, except as described for
+/// `shows_roots_to_curl` in `clastro_connection_rules`. It may be sent to other threads, because OpenSSL itself locks an
+/// `X509_STORE` that is no longer added to, and `version` is constant.
 final class RootStore: @unchecked Sendable {
-  // Sendable because OpenSSL itself locks an X509_STORE that is no longer added to, and `version` is constant.
+  private static let inUse = FileContents<TLSOptions.Roots, RootStore>()
+
   let pointer: OpaquePointer
   let version: FileVersion?
 
-  /// Reads the roots that the files currently contain.
-  convenience init(_ source: TLSOptions.Roots) throws(TransportError) {
-    // Take the version before the files are read, so that a later change is noticed the next time.
-    let version = RootFiles.version(of: source)
-    let isDirectory = if case .directory = source { true } else { false }
-    try self.init(try RootFiles.texts(of: source), version: version, isDirectory: isDirectory)
+  /// Returns a store with the roots that the files currently contain. Its users share it. The call may block.
+  static func shared(_ source: TLSOptions.Roots) throws(TransportError) -> RootStore {
+    try inUse.content(of: source, source.version) { () throws(TransportError) in try RootStore(source) }
   }
 
-  /// Creates a store.
-  ///
-  /// - Parameter texts: PEM texts, one per file.
-  private init(_ texts: [[UInt8]], version: FileVersion?, isDirectory: Bool) throws(TransportError) {
-    guard let pointer = clastro_roots_new() else { throw .noMemoryForRoots }
+  /// Reads the roots that the files currently contain. The call may block.
+  init(_ source: TLSOptions.Roots) throws(TransportError) {
+    // Before the files are read, so that a later change is noticed the next time.
+    version = source.version
+    let texts = try RootFiles.texts(of: source)
+    guard let pointer = X509_STORE_new() else { throw .noMemoryForRoots }
     self.pointer = pointer
-    self.version = version
+    // Like libcurl by default, accept a chain that ends at a trusted intermediate.
+    X509_STORE_set_flags(pointer, UInt(X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST))
+    let isDirectory = if case .directory = source { true } else { false }
     var count: Int32 = 0
     for text in texts {
-      let added = text.withUnsafeBytes { buffer -> Int32 in
-        guard let base = buffer.baseAddress else { return 0 }
-        return clastro_roots_add(pointer, base.assumingMemoryBound(to: CChar.self), buffer.count)
-      }
+      let added = clastro_roots_add(pointer, text, text.count)
       // Directories may contain other files, too.
       guard added >= 0 || isDirectory else { throw .invalidRoots("the PEM given as roots has a broken certificate") }
       count += max(0, added)
@@ -38,30 +37,7 @@ final class RootStore: @unchecked Sendable {
     guard count > 0 else { throw .invalidRoots("the PEM given as roots holds no certificate") }
   }
 
-  deinit { clastro_roots_free(pointer) }
-}
-
-/// The stores in use, so that stacks, loops and profiles with the same roots share one.
-final class RootStoreCache: Sendable {
-  static let shared = RootStoreCache()
-
-  private struct Entry {
-    weak var store: RootStore?
-  }
-
-  private let entries = Lock([TLSOptions.Roots: Entry]())
-
-  /// Returns the store for the current contents of the files.
-  func store(for source: TLSOptions.Roots) throws(TransportError) -> RootStore {
-    let version = RootFiles.version(of: source)
-    if let store = entries.withLock({ $0[source]?.store }), store.version == version { return store }
-    let store = try RootStore(source)
-    entries.withLock { entries in
-      entries = entries.filter { $0.value.store != nil }
-      entries[source] = Entry(store: store)
-    }
-    return store
-  }
+  deinit { X509_STORE_free(pointer) }
 }
 
 extension TransportError {

@@ -10,23 +10,19 @@ struct TLSAlert {
   /// Whether the peer had asked for a client certificate, and there was none to send.
   let certificateWasMissing: Bool
 
-  private static let handshakeFailure = Int32(CLASTRO_ALERT_HANDSHAKE_FAILURE)
-  private static let certificateRequired = Int32(CLASTRO_ALERT_CERTIFICATE_REQUIRED)
-  private static let noApplicationProtocol = Int32(CLASTRO_ALERT_NO_APPLICATION_PROTOCOL)
-
   /// Whether the peer wanted a client certificate and got none. TLS 1.3 has a separate alert for it (RFC 8446
   /// §4.4.2.4). TLS 1.2 uses the general handshake failure (RFC 5246 §7.4.6), which counts if the peer had asked for a
   /// certificate.
   var wantsCertificate: Bool {
-    value == Self.certificateRequired || value == Self.handshakeFailure && certificateWasMissing
+    value == SSL_AD_CERTIFICATE_REQUIRED || value == SSL_AD_HANDSHAKE_FAILURE && certificateWasMissing
   }
 
   /// The name of the alert. OpenSSL 3.0 has no names for alerts that are new in TLS 1.3.
   var name: String {
     switch value {
-    case Self.certificateRequired: "certificate required"
-    case Self.noApplicationProtocol: "no application protocol"
-    default: String(cString: clastro_alert_text(value))
+    case SSL_AD_CERTIFICATE_REQUIRED: "certificate required"
+    case SSL_AD_NO_APPLICATION_PROTOCOL: "no application protocol"
+    default: String(cString: SSL_alert_desc_string_long(value))
     }
   }
 

@@ -31,14 +31,14 @@ struct TLSFileRequest: Hashable, Sendable {
 /// The contents of the files of a ``TLSFileRequest``.
 struct TLSFileAnswer: Sendable {
   enum Finding<Value: Sendable>: Sendable {
-    case known
     case new(Value)
     /// The files cannot be used in this version.
     case unusable(TransportError, FileVersion?)
   }
 
+  /// The finding; `nil` if the roots were not asked for, or have a known version.
   var roots: Finding<RootStore>?
-  /// The findings, one for each identity of the request.
+  /// The findings for the identities of the request that have no known version.
   var identities: [(source: TLSOptions.Identity, finding: Finding<ClientIdentity>)] = []
   var keyLog: Result<KeyLogFile, TransportError>?
   /// The reason why nothing was read.
@@ -93,27 +93,28 @@ enum TLSFileReader {
   /// Reads files. The call may block.
   static func read(_ request: TLSFileRequest) -> TLSFileAnswer {
     TLSFileAnswer(
-      roots: request.roots.map(roots), identities: request.identities.map { ($0.source, identity($0)) },
+      roots: request.roots.flatMap(roots),
+      identities: request.identities.compactMap { file in identity(file).map { (source: file.source, finding: $0) } },
       keyLog: request.keyLog.map { path in
         Result { () throws(TransportError) in try KeyLogFile(path: path) }
       })
   }
 
-  private static func roots(_ roots: TLSFileRequest.Roots) -> TLSFileAnswer.Finding<RootStore> {
-    let version = roots.known.isEmpty ? nil : RootFiles.version(of: roots.source)
-    if let version, roots.known.contains(version) { return .known }
+  private static func roots(_ roots: TLSFileRequest.Roots) -> TLSFileAnswer.Finding<RootStore>? {
+    let version = roots.known.isEmpty ? nil : roots.source.version
+    if let version, roots.known.contains(version) { return nil }
     do throws(TransportError) {
-      return .new(try roots.isShared ? RootStoreCache.shared.store(for: roots.source) : RootStore(roots.source))
+      return .new(try roots.isShared ? RootStore.shared(roots.source) : RootStore(roots.source))
     } catch {
       return .unusable(error, version)
     }
   }
 
-  private static func identity(_ identity: TLSFileRequest.Identity) -> TLSFileAnswer.Finding<ClientIdentity> {
+  private static func identity(_ identity: TLSFileRequest.Identity) -> TLSFileAnswer.Finding<ClientIdentity>? {
     let version = identity.known.isEmpty ? nil : identity.source.version
-    if let version, identity.known.contains(version) { return .known }
+    if let version, identity.known.contains(version) { return nil }
     do throws(TransportError) {
-      return .new(try ClientIdentityCache.shared.identity(for: identity.source))
+      return .new(try ClientIdentity.shared(identity.source))
     } catch {
       return .unusable(error, version)
     }
@@ -131,10 +132,9 @@ extension TransportError {
   ///   - target: the host and port.
   ///   - limit: the connect timeout.
   static func lateFiles(of target: String, within limit: Duration?) -> TransportError {
-    TransportError(
-      stage: .timeout, code: .connectTimeout,
-      message: "connecting to \(target) took longer than \(limit?.brief ?? "the connect timeout"), while the files of "
-        + "its TLS options were read",
-      hint: "check that the client certificate and the trusted roots are files that can be read without delay")
+    var error = dialTimedOut(to: target, within: limit)
+    error.message += ", while the files of its TLS options were read"
+    error.hint = "check that the client certificate and the trusted roots are files that can be read without delay"
+    return error
   }
 }

@@ -28,7 +28,7 @@ final class TLSFileRevisions: Sendable {
     let now = monotonicNow()
     var numbers: [UInt64] = []
     if let path = options.roots.path {
-      numbers.append(number([path], now) { RootFiles.version(of: options.roots) })
+      numbers.append(number([path], now) { options.roots.version })
     }
     let identities = options.hostIdentities.isEmpty ? [] : options.hostIdentities.values.flatMap(\.paths).sorted()
     let paths = (options.identity?.paths ?? []) + identities
@@ -71,18 +71,6 @@ final class TLSFileRevisions: Sendable {
       entries[paths]?.version = version
       // Use a new number: objects made under a dropped number are outdated.
       entries[paths]?.number = StreamID.next()
-    }
-  }
-}
-
-extension TLSOptions.Roots {
-  /// The file or directory; `nil` for roots from memory.
-  fileprivate var path: String? {
-    switch self {
-    case .pem: nil
-    case .system: RootFiles.systemFile
-    case .file(let path): path
-    case .directory(let path): path
     }
   }
 }

@@ -29,13 +29,6 @@ final class TLSFiles {
     inherited = predecessor.map { Array($0.identities.values) } ?? []
   }
 
-  /// Creates an object with roots that have already been read.
-  init(roots: RootStore) {
-    options = TLSOptions()
-    self.roots = roots
-    inherited = []
-  }
-
   func identity(_ source: TLSOptions.Identity) -> ClientIdentity? { identities[source] }
 
   // MARK: Reading
@@ -55,12 +48,12 @@ final class TLSFiles {
   /// Stores the contents that were read for ``missing(for:)``.
   ///
   /// - Throws: the reason why a file cannot be used.
-  func take(_ answer: TLSFileAnswer, now: Int64) throws(TransportError) {
+  func store(_ answer: TLSFileAnswer, now: Int64) throws(TransportError) {
     var failure = answer.failure
     switch answer.roots {
     case .new(let store): roots = roots ?? store
     case .unusable(let error, _): failure = failure ?? error
-    case .known, nil: break
+    case nil: break
     }
     switch answer.keyLog {
     case .success(let file): keyLog = keyLog ?? file
@@ -71,7 +64,6 @@ final class TLSFiles {
       switch finding {
       case .new(let identity): identities[source] = identities[source] ?? identity
       case .unusable(let error, _): failure = failure ?? error
-      case .known: break
       }
     }
     scheduleLook(now: now)
@@ -103,7 +95,7 @@ final class TLSFiles {
     switch answer.roots {
     case .new: isOutdated = true
     case .unusable(_, let version): seenRoots = version
-    case .known, nil: break
+    case nil: break
     }
     for (source, finding) in answer.identities {
       switch finding {
@@ -114,14 +106,13 @@ final class TLSFiles {
           isOutdated = true
         }
       case .unusable(_, let version): seenIdentities[source] = version
-      case .known: break
       }
     }
     scheduleLook(now: now)
   }
 
-  /// Records that a check takes too long, so that requests no longer wait for it.
-  func noteSlowLook() { nextLook = .max }
+  /// Postpones the next check until the current one ends, because that one takes too long for requests to wait for it.
+  func postponeLook() { nextLook = .max }
 
   private func scheduleLook(now: Int64) {
     let mayChange = roots?.version != nil || identities.values.contains { $0.version != nil }

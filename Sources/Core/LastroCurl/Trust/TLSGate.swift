@@ -10,13 +10,6 @@ internal import LastroHTTP
 /// Each dialed connection has a gate, and so has each TLS connection over a stream. Only the gate decides which peers
 /// may be contacted. Thread: that of its owner.
 final class TLSGate {
-  /// A connection that is about to start its handshake.
-  struct Beginning {
-    let peer: TLSPeer
-    /// Whether it is the connection to the https proxy.
-    let isProxy: Bool
-  }
-
   let target: TrustTarget
   /// The target's role in the request.
   let role: ServerTrust.Role
@@ -49,7 +42,8 @@ final class TLSGate {
   /// Returns the https proxy that a URL names; `nil` for another kind of proxy, or none.
   static func proxyTarget(of proxy: String) throws(TransportError) -> TrustTarget? {
     guard proxy.lowercased().hasPrefix("https:") else { return nil }
-    guard let target = TrustTarget(proxy: proxy) else {
+    // The default port of https proxies in libcurl.
+    guard let target = TrustTarget(authority: ForwardProxy.name(of: proxy), defaultPort: 443) else {
       throw .unreadableProxyHost
     }
     return target
@@ -57,34 +51,19 @@ final class TLSGate {
 
   // MARK: In libcurl's hook, or before OpenSSL begins
 
-  /// Makes libcurl call `hook` with `owner` for each new context of a handle.
-  static func install(
-    _ hook: @escaping clastro_context_callback, on easy: EasyHandle, owner: UnsafeMutableRawPointer
-  ) throws(TransportError) {
-    guard clastro_install_context_hook(easy.raw, hook, owner) == CURLE_OK else {
-      throw .noContextHook
-    }
-  }
-
-  /// Applies the rules to the context of a new connection. Returns `nil` if that is impossible; the connection must not
-  /// be made then.
-  func attach(to context: UnsafeMutableRawPointer) -> Beginning? {
+  /// Applies the rules to the context of a new connection. Returns its peer, and whether that is the https proxy; `nil`
+  /// if it is impossible to apply them. The connection must not be made then.
+  func attach(to context: UnsafeMutableRawPointer) -> (peer: TLSPeer, isProxy: Bool)? {
     let isMarked = clastro_context_takes_proxy_mark(context)
     // The mark is relevant only if both connections are possible.
     let isProxy = proxyTarget != nil && (isMarked || !isTLS)
-    guard let target = isProxy ? proxyTarget : target, let store = terms.files.roots else { return nil }
+    guard let target = isProxy ? proxyTarget : target else { return nil }
     let peer = TLSPeer(
-      target: target, role: isProxy ? .proxy : role, rules: terms.rules, keyLog: terms.files.keyLog,
-      onlyJudge: isProxy ? nil : onlyJudge)
-    let recordsChain = !isProxy && self.recordsChain
-    let isAttached = peer.attach(to: context, roots: store, recordsChain: recordsChain) { rules in
-      rules.shows_roots_to_curl = terms.showsRootsToCurl
-      rules.is_strict = terms.isStrict
-      rules.allows_resumption = terms.allowsResumption && !recordsChain
-      // If one connection runs within another, the outer one reads the socket.
-      rules.turn = isProxy || proxyTarget == nil ? terms.turn : nil
-    }
-    return isAttached ? Beginning(peer: peer, isProxy: isProxy) : nil
+      target: target, role: isProxy ? .proxy : role, terms: terms, onlyJudge: isProxy ? nil : onlyJudge)
+    // If one connection runs within another, the outer one reads the socket.
+    let turn = isProxy || proxyTarget == nil ? terms.turn : nil
+    let isAttached = peer.attach(to: context, recordsChain: !isProxy && recordsChain, turn: turn)
+    return isAttached ? (peer: peer, isProxy: isProxy) : nil
   }
 
   // MARK: Before something is sent
@@ -92,19 +71,20 @@ final class TLSGate {
   /// Returns the verdict by which data may be sent to the target on a connection of libcurl. Call it only within a
   /// callback of the handle.
   ///
-  /// - Parameters:
-  ///   - connection: the record of the connection that serves `easy`; `nil` if there is none.
-  func admit(_ connection: OpaquePointer?, of easy: EasyHandle) throws(TrustFailure) -> TrustVerdict {
+  /// - Parameter peer: the peer of the connection that serves `easy`; `nil` if there is none.
+  func admit(_ peer: TLSPeer?, of easy: EasyHandle) throws(TrustFailure) -> TrustVerdict {
     guard isTLS else { return .plain }
-    guard clastro_connection_is_ready(easy.raw) else { throw .unproven(target) }
-    return try admit(connection.map(TLSPeer.of))
+    guard let ssl = clastro_tls_of(easy.raw), SSL_is_init_finished(ssl) == 1 else { throw .unproven(target) }
+    return try admit(peer)
   }
 
   /// Returns the verdict by which data may be sent to a peer whose handshake has ended. It fails closed: if a verdict
-  /// is required, the connection's own peer has to provide it.
+  /// is required, the connection's own peer has to provide it, and has to have the target's host, port and role.
   func admit(_ peer: TLSPeer?) throws(TrustFailure) -> TrustVerdict {
     guard !terms.rules.isEmpty || recordsChain else { return .validated }
-    guard let peer else { throw .unproven(target) }
-    return try peer.admit(target, as: role)
+    guard let peer, peer.role == role, peer.target == target, let verdict = peer.verdict else {
+      throw .unproven(target)
+    }
+    return verdict
   }
 }

@@ -29,8 +29,8 @@ struct TrustSelfCheck {
   }
 
   /// Whether the mark of proxies can be recognized. If OpenSSL's configuration sets the option everywhere, it cannot,
-  /// and https proxies are refused anyway (``OptionApplier``).
-  private static let isMarkTelling = clastro_proxy_mark_is_telling()
+  /// and https proxies are refused anyway (``StreamProfile``).
+  static let isMarkTelling = clastro_proxy_mark_is_telling()
 
   /// Whether libcurl uses the OpenSSL that is linked here. The text of a libcurl that can use several libraries has the
   /// versions of all of them: `OpenSSL/3.0.17`, `(GnuTLS/3.7.9) OpenSSL/3.0.17`.
@@ -52,30 +52,30 @@ struct TrustSelfCheck {
   private func acceptedPeer(_ lab: CheckLab) -> TrustAssumption? {
     guard let first = CheckExchange(lab) else { return .hook }
     let result = first.run()
-    guard first.hooks == 1 else { return .hook }
+    guard first.marks.count == 1 else { return .hook }
     guard first.marks == [false] || !Self.isMarkTelling else { return .proxyMark }
     guard lab.judge.asked == 1 else { return .verification }
     guard first.sentBeforePrereq == [0] else { return .prereq }
     guard first.verdicts == [true] else { return .connection }
-    guard result == CURLE_OK, lab.server.counts.request_bytes > 0 else { return .prereq }
-    return pooledConnection(lab, sent: lab.server.counts.request_bytes) ?? anotherConnection(lab)
+    guard result == CURLE_OK, lab.counts.request_bytes > 0 else { return .prereq }
+    return pooledConnection(lab, sent: lab.counts.request_bytes) ?? anotherConnection(lab)
   }
 
   private func pooledConnection(_ lab: CheckLab, sent: Int) -> TrustAssumption? {
     guard let second = CheckExchange(lab) else { return .prereq }
     second.stopsInPrereq = broken != .prereqStops
     let result = second.run()
-    guard second.hooks == 0 else { return .hook }
+    guard second.marks.isEmpty else { return .hook }
     guard second.sentBeforePrereq == [sent] else { return .prereq }
     guard second.verdicts == [true] else { return .connection }
-    return result == CURLE_ABORTED_BY_CALLBACK && lab.server.counts.request_bytes == sent ? nil : .prereqStops
+    return result == CURLE_ABORTED_BY_CALLBACK && lab.counts.request_bytes == sent ? nil : .prereqStops
   }
 
   private func anotherConnection(_ lab: CheckLab) -> TrustAssumption? {
     guard let exchange = CheckExchange(lab, isFresh: true) else { return .hook }
     let result = exchange.run()
-    guard exchange.hooks == 1 else { return .hook }
-    return result == CURLE_OK && lab.server.counts.resumptions == 0 && lab.judge.asked == 2 ? nil : .noResumption
+    guard exchange.marks.count == 1 else { return .hook }
+    return result == CURLE_OK && lab.counts.resumptions == 0 && lab.judge.asked == 2 ? nil : .noResumption
   }
 
   private func refusedPeer(_ lab: CheckLab) -> TrustAssumption? {
@@ -91,11 +91,11 @@ struct TrustSelfCheck {
   }
 
   private func isRefused(_ lab: CheckLab, host: String) -> Bool {
-    let sent = lab.server.counts.request_bytes
+    let sent = lab.counts.request_bytes
     guard let exchange = CheckExchange(lab, certificateFor: host, isFresh: true) else { return false }
     // The refusal must come from the handshake, so prereq lets every request pass.
     exchange.trustsPrereq = true
-    return exchange.run() != CURLE_OK && lab.server.counts.request_bytes == sent && exchange.sentBeforePrereq.isEmpty
+    return exchange.run() != CURLE_OK && lab.counts.request_bytes == sent && exchange.sentBeforePrereq.isEmpty
   }
 }
 

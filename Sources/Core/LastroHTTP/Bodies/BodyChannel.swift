@@ -14,12 +14,12 @@ package final class BodyChannel: Sendable {
 
   private struct State {
     /// The unread bytes, in order. No piece is empty. A single buffer would be moved whenever it grows.
-    var pieces: [BodyPiece] = []
+    var pieces: [BodyBlock] = []
     var count = 0
     /// The number of bytes received so far.
     var total: Int64 = 0
     /// The memory that the loop receives into next.
-    var spare: BodyPiece?
+    var spare: BodyBlock?
     var isPaused = false
     /// Whether the loop knows that bytes are available for the waiting reader.
     var isAnnounced = false
@@ -27,11 +27,11 @@ package final class BodyChannel: Sendable {
     var facts: TransferFacts?
     var reader: CheckedContinuation<Chunk, Never>?
 
-    mutating func append(_ bytes: UnsafeRawBufferPointer, _ store: BodyPieceStore) {
+    mutating func append(_ bytes: UnsafeRawBufferPointer, _ store: BodyBlockStore) {
       count += bytes.count
       total += Int64(bytes.count)
       // Use the spare piece only for many bytes: for a few, it would keep much memory allocated.
-      if bytes.count >= BodyPiece.maximumBytes / 4, let spare,
+      if bytes.count >= BodyChannel.pieceBytes / 4, let spare,
         spare.space.baseAddress == bytes.baseAddress.map({ UnsafeMutableRawPointer(mutating: $0) })
       {
         self.spare = nil
@@ -41,13 +41,16 @@ package final class BodyChannel: Sendable {
       if let last = pieces.last, last.append(bytes) { return }
       // A piece for a slow body has a little more room than was received; a piece for a fast body has its full size.
       // Each has twice the size of the one before it, so that a body in tiny chunks does not become as many pieces.
-      let room = min(BodyPiece.maximumBytes, max(4 * bytes.count, 2 * (pieces.last?.count ?? 0)))
-      let piece = BodyPiece(capacity: max(bytes.count, room), store: store)
+      let room = min(BodyChannel.pieceBytes, max(4 * bytes.count, 2 * (pieces.last?.count ?? 0)))
+      guard let piece = store.take(max(bytes.count, room)) else {
+        count -= bytes.count
+        return end = .failure(.noMemoryForBody)
+      }
       _ = piece.append(bytes)
       pieces.append(piece)
     }
 
-    mutating func takePiece() -> BodyPiece? {
+    mutating func takePiece() -> BodyBlock? {
       if pieces.isEmpty { return nil }
       let piece = pieces.removeFirst()
       count -= piece.count
@@ -67,15 +70,18 @@ package final class BodyChannel: Sendable {
     }
   }
 
+  /// The maximum number of bytes that a slow reader gets at once.
+  static let pieceBytes = BodyBlock.reusedBytes
   /// The number of bytes after which a large and fast body is handed over.
   private static let bulkBytes = 256 * 1024
   private let capacity: Int
-  private let store: BodyPieceStore
+  private let store: BodyBlockStore
   private let state = Lock(State())
 
   package init(capacity: Int) {
     self.capacity = capacity
-    store = BodyPieceStore(bytes: capacity)
+    // A reader may lag behind by the capacity. Over HTTP/2, a stream window comes on top of it.
+    store = BodyBlockStore(maximum: 4 * capacity)
   }
 
   package var finalFacts: TransferFacts? { state.withLock { $0.facts } }
@@ -133,8 +139,9 @@ package final class BodyChannel: Sendable {
   /// no room. For the loop.
   package func space() -> UnsafeMutableRawBufferPointer? {
     state.withLock { state in
-      guard state.end == nil, state.count < capacity else { return nil }
-      let spare = state.spare ?? BodyPiece(capacity: BodyPiece.maximumBytes, store: store)
+      guard state.end == nil, state.count < capacity, let spare = state.spare ?? store.take(Self.pieceBytes) else {
+        return nil
+      }
       state.spare = spare
       return spare.space
     }
@@ -145,22 +152,25 @@ package final class BodyChannel: Sendable {
   package var isGathering: Bool {
     let enough = min(Self.bulkBytes, capacity / 2)
     return state.withLock {
-      !$0.isPaused && $0.total >= 1 << 20 && $0.count >= BodyPiece.maximumBytes / 2 && $0.count < enough
+      !$0.isPaused && $0.total >= 1 << 20 && $0.count >= Self.pieceBytes / 2 && $0.count < enough
     }
   }
 
   /// Passes received bytes to the waiting reader. For the loop. `resume` is called if the loop waits for room, and
   /// there is enough again.
   package func wakeReader(resume: () -> Void) {
-    let delivery: (CheckedContinuation<Chunk, Never>, BodyPiece, Bool)? = state.withLock { state in
+    let delivery: (CheckedContinuation<Chunk, Never>, BodyBlock?, Bool)? = state.withLock { state in
       state.isAnnounced = false
-      guard let reader = state.reader, let piece = state.takePiece() else { return nil }
+      guard let reader = state.reader else { return nil }
+      let piece = state.takePiece()
+      // Memory may have run out for the bytes that were offered.
+      guard piece != nil || state.end != nil else { return nil }
       state.reader = nil
       return (reader, piece, state.mustResume(capacity))
     }
     guard let (reader, piece, mustResume) = delivery else { return }
     if mustResume { resume() }
-    reader.resume(returning: .success(piece.data()))
+    reader.resume(returning: piece.map { .success($0.data()) } ?? .failure(.noMemoryForBody))
   }
 
   /// Returns the next bytes, waiting for them if necessary. For the reader. `resume` is called if the loop waits for
@@ -174,33 +184,21 @@ package final class BodyChannel: Sendable {
 
   /// Returns the next bytes or the end; `nil` if there is neither, and `reader` is to wait.
   private func takeNow(_ resume: () -> Void, _ reader: CheckedContinuation<Chunk, Never>?) -> Chunk? {
-    enum Now { case piece(BodyPiece, mustResume: Bool), chunk(Chunk), later }
-    let now: Now = state.withLock { state in
-      if let piece = state.takePiece() { return .piece(piece, mustResume: state.mustResume(capacity)) }
-      switch state.end {
-      case .success: return .chunk(.success(nil))
-      case .failure(let error): return .chunk(.failure(error))
-      case nil: break
-      }
-      if state.reader != nil {
-        return .chunk(
-          .failure(.twoReaders))
-      }
+    let (piece, end, mustResume): (BodyBlock?, Chunk?, Bool) = state.withLock { state in
+      if let piece = state.takePiece() { return (piece, nil, state.mustResume(capacity)) }
+      if let end = state.end { return (nil, end.map { nil }, false) }
+      if state.reader != nil { return (nil, .failure(.twoReaders), false) }
       state.reader = reader
-      return .later
+      return (nil, nil, false)
     }
-    switch now {
-    case .later: return nil
-    case .chunk(let chunk): return chunk
-    case .piece(let piece, let mustResume):
-      if mustResume { resume() }
-      return .success(piece.data())
-    }
+    if mustResume { resume() }
+    if let piece { return .success(piece.data()) }
+    return end
   }
 
   /// Ends the body stream. Only the first call counts; later calls can only add the facts.
   package func finish(_ end: Result<Void, TransportError>, facts: TransferFacts? = nil) {
-    let waiting: (CheckedContinuation<Chunk, Never>, BodyPiece?)? = state.withLock { state in
+    let waiting: (CheckedContinuation<Chunk, Never>, BodyBlock?)? = state.withLock { state in
       if state.facts == nil { state.facts = facts }
       guard state.end == nil else { return nil }
       state.end = end

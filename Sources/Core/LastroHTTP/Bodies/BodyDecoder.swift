@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import HTTPTypes
 package import Lastro
 package import LastroWire
 
@@ -9,14 +8,13 @@ package protocol BodySink: AnyObject {
   /// Returns whether a piece would be accepted. If not, the exchange waits until the reader resumes it.
   func hasRoom() -> Bool
 
-  func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict
+  /// Receives a piece.
+  ///
+  /// - Throws: the reason why the body cannot be accepted.
+  func deliver(_ bytes: UnsafeRawBufferPointer) throws(TransportError) -> BodyVerdict
 
-  /// The time at which the bytes arrived, in nanoseconds, for measuring rates; 0 if there is no clock.
+  /// The time at which the bytes arrived, in nanoseconds, for measuring rates.
   var receivedAt: UInt64 { get }
-}
-
-extension BodySink {
-  package var receivedAt: UInt64 { 0 }
 }
 
 /// The outcome of delivering bytes of a body.
@@ -45,37 +43,20 @@ package struct BodyDecoder {
   private var coded: Int64 = 0
   private var decoded: Int64 = 0
 
-  /// Returns a decoder for a response; `nil` if its body has no coding to decode.
+  /// Creates a decoder; returns `nil` if there is nothing to decode.
   ///
   /// - Parameters:
-  ///   - expands: whether we asked for content codings.
+  ///   - codings: the codings of the body, in the order in which they were applied.
   ///   - isStream: whether the body goes to a stream, which has no limit of its own.
-  /// - Throws: `response/bad_content_encoding` if the body has unknown codings, or more than `limits` allows.
-  package static func make(
-    _ head: ResponseHead, _ framing: ResponseFraming, to method: @autoclosure () -> HTTPRequest.Method,
-    expands: @autoclosure () -> Bool, isStream: @autoclosure () -> Bool,
-    limits: @autoclosure () -> DecodingLimits
-  ) throws(TransportError) -> BodyDecoder? {
-    // This check comes first, because most bodies have no coding.
-    guard framing.hasContentEncoding, framing.contentLength != 0 else { return nil }
-    guard head.status != 204, head.status != 304, method() != .head, expands() else { return nil }
-    let codings = ContentCoding.list(of: head)
-    try check(codings, limits: limits())
-    return BodyDecoder(codings, limits: limits(), isStream: isStream())
-  }
-
-  /// Creates a decoder; returns `nil` if there is nothing to decode.
-  package init?(_ codings: [ContentCoding], limits: DecodingLimits, isStream: Bool) {
-    guard let coding = ContentDecoder.make(codings) else { return nil }
-    self.coding = coding
-    expansion = isStream ? (limits.ratio, limits.floor) : nil
-  }
-
-  private static func check(_ codings: [ContentCoding], limits: DecodingLimits) throws(TransportError) {
+  /// - Throws: `response/bad_content_encoding` if there are unknown codings, or more than `limits` allows.
+  package init?(_ codings: [ContentCoding], limits: DecodingLimits, isStream: Bool) throws(TransportError) {
     guard codings.count <= limits.codings else {
       throw .tooManyContentCodings(codings.count, limit: limits.codings)
     }
     for case .other(let name) in codings { throw .unknownContentCoding(name) }
+    guard let coding = ContentDecoder.make(codings) else { return nil }
+    self.coding = coding
+    expansion = isStream ? (limits.ratio, limits.floor) : nil
   }
 
   /// Decodes received bytes, and delivers the result to `sink`. After `.full`, the same bytes must be passed again.
@@ -84,12 +65,7 @@ package struct BodyDecoder {
   ) throws(TransportError) -> BodyVerdict {
     let repeated = used
     var position = min(repeated, bytes.count)
-    var verdict = hasPending ? try decode(UnsafeRawBufferPointer(start: nil, count: 0), for: sink).verdict : .taken
-    while verdict == .taken, position < bytes.count {
-      let step = try decode(UnsafeRawBufferPointer(rebasing: bytes[position...]), for: sink)
-      position += step.consumed
-      verdict = step.verdict
-    }
+    let verdict = hasPending || position < bytes.count ? try decode(bytes, from: &position, for: sink) : .taken
     used = verdict == .full ? max(repeated, position) : max(0, repeated - bytes.count)
     return verdict
   }
@@ -103,43 +79,34 @@ package struct BodyDecoder {
     }
   }
 
-  private typealias Step = (consumed: Int, verdict: BodyVerdict)
-
-  private mutating func decode(_ bytes: UnsafeRawBufferPointer, for sink: some BodySink) throws(TransportError) -> Step
-  {
+  /// Decodes the bytes from `position` on. If the sink takes everything, all of them are consumed.
+  private mutating func decode(
+    _ bytes: UnsafeRawBufferPointer, from position: inout Int, for sink: some BodySink
+  ) throws(TransportError) -> BodyVerdict {
     let space = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceBytes, alignment: 16)
     defer { space.deallocate() }
     hasPending = false
-    var consumed = 0
     while sink.hasRoom() {
-      let rest = UnsafeRawBufferPointer(rebasing: bytes[consumed...])
-      let count = try decodePiece(rest, into: space, &consumed, now: sink.receivedAt)
-      if count == 0 { return (consumed, .taken) }
-      guard sink.deliver(UnsafeRawBufferPointer(rebasing: space[..<count])) == .taken else {
-        return (consumed, .refused)
+      let rest = UnsafeRawBufferPointer(rebasing: bytes[position...])
+      let progress: InflateMachine.Progress
+      do {
+        progress = try coding.decode(rest, into: space, now: sink.receivedAt)
+      } catch {
+        throw error.transportError
+      }
+      position += progress.consumed
+      coded += Int64(progress.consumed)
+      decoded += Int64(progress.produced)
+      if let expansion, decoded > expansion.floor, decoded / max(1, coded) > Int64(expansion.ratio) {
+        throw .decompressionBomb(ratio: expansion.ratio, delivered: decoded)
+      }
+      if progress.produced == 0 { return .taken }
+      guard try sink.deliver(UnsafeRawBufferPointer(rebasing: space[..<progress.produced])) == .taken else {
+        return .refused
       }
     }
     hasPending = true
-    return (consumed, .full)
-  }
-
-  private mutating func decodePiece(
-    _ bytes: UnsafeRawBufferPointer, into space: UnsafeMutableRawBufferPointer,
-    _ consumed: inout Int, now: UInt64
-  ) throws(TransportError) -> Int {
-    let progress: InflateMachine.Progress
-    do {
-      progress = try coding.decode(bytes, into: space, now: now)
-    } catch {
-      throw error.transportError
-    }
-    consumed += progress.consumed
-    coded += Int64(progress.consumed)
-    decoded += Int64(progress.produced)
-    if let expansion, decoded > expansion.floor, decoded / max(1, coded) > Int64(expansion.ratio) {
-      throw .decompressionBomb(ratio: expansion.ratio, delivered: decoded)
-    }
-    return progress.produced
+    return .full
   }
 }
 

@@ -16,16 +16,6 @@ package struct BodyRoute {
     case drop
   }
 
-  /// The part of a piece that is accepted.
-  package enum Share {
-    case all
-    /// The given number of bytes, and no more of the body.
-    case part(Int)
-    /// No part: the limit for reading a body only to reuse its connection is reached.
-    case cut
-    case none(TransportError)
-  }
-
   /// The maximum number of body bytes that are read only so that the connection can be reused.
   private static let drainedBytes: Int64 = 64 * 1024
   /// The number of bytes that were read for that reason.
@@ -59,20 +49,16 @@ package struct BodyRoute {
   ///
   /// - Throws: an error if the head announces more than is accepted.
   package mutating func decide(_ request: TransferRequest, status: Int) throws(TransportError) {
-    let isSuccess = (200..<300).contains(status)
+    let isSuccess = (200..<300).contains(status), mostOfError = request.maximumErrorBytes ?? .max
     switch request.delivery {
     case .collected(let limit):
-      sink = .collect(limit: isSuccess ? limit : Self.least(limit, request.maximumErrorBytes), cuts: !isSuccess)
+      sink = .collect(limit: isSuccess ? limit : min(limit, mostOfError), cuts: !isSuccess)
     case .streamed(let limit): sink = .stream(limit: limit)
     case .streamedOnSuccess(let limit, let errorBytes):
-      sink =
-        isSuccess
-        ? .stream(limit: limit) : .collect(limit: Self.least(errorBytes, request.maximumErrorBytes), cuts: true)
+      sink = isSuccess ? .stream(limit: limit) : .collect(limit: min(errorBytes, mostOfError), cuts: true)
     }
     try checkLength()
   }
-
-  private static func least(_ limit: Int, _ other: Int?) -> Int { min(limit, other ?? limit) }
 
   /// Checks the announced length. It says nothing about a coded body, whose limit applies to the decoded bytes.
   private func checkLength() throws(TransportError) {
@@ -87,12 +73,6 @@ package struct BodyRoute {
   /// Whether a body is announced of which no byte is wanted, and whose absence is not a failure.
   var wantsNothing: Bool {
     if case .collect(limit: 0, cuts: true) = sink { announcesBody } else { false }
-  }
-
-  /// Cuts the body of an error response that took too long.
-  mutating func cutLate() {
-    wasCut = true
-    cut = .late
   }
 
   /// Accepts the response without reading its body.
@@ -123,22 +103,26 @@ package struct BodyRoute {
     if case .collect(_, cuts: true) = sink { response != nil } else { false }
   }
 
-  /// Returns which part of a piece of `count` bytes is accepted, after `taken` bytes.
-  package mutating func share(of count: Int, behind taken: Int64) -> Share {
+  /// Returns how many bytes of a piece of `count` bytes are accepted, after `taken` bytes. If these are not all, the
+  /// body is cut.
+  ///
+  /// - Throws: the reason why the body cannot be accepted.
+  package mutating func share(of count: Int, behind taken: Int64) throws(TransportError) -> Int {
     switch sink {
-    case .undecided: return .none(.bodyBeforeHead)
+    case .undecided: throw .bodyBeforeHead
     case .collect(let limit, let cuts) where Int64(count) > Int64(limit) - taken:
-      guard cuts else { return .none(.bodyTooLarge(limit)) }
+      guard cuts else { throw .bodyTooLarge(limit) }
       wasCut = true
       cut = .limit(limit)
-      return .part(Int(max(0, Int64(limit) - taken)))
-    case .stream(let limit?) where Int64(count) > Int64(limit) - taken: return .none(.bodyTooLarge(limit))
+      return Int(max(0, Int64(limit) - taken))
+    case .stream(let limit?) where Int64(count) > Int64(limit) - taken: throw .bodyTooLarge(limit)
     case .drop:
       dropped += Int64(count)
-      guard dropped > Self.drainedBytes else { return .all }
+      // The limit for reading a body only to reuse its connection.
+      guard dropped > Self.drainedBytes else { return count }
       wasCut = true
-      return .cut
-    case .collect, .stream: return .all
+      return 0
+    case .collect, .stream: return count
     }
   }
 

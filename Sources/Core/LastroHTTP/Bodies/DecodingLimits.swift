@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import HTTPTypes
-internal import LastroWire
-
 /// Limits for decoding the content codings of one body.
 package struct DecodingLimits: Sendable {
   /// The maximum number of nested content codings. Default 1.
@@ -11,10 +8,4 @@ package struct DecodingLimits: Sendable {
   package var ratio = 250
   /// The number of decoded bytes from which on `ratio` applies. Default 32 MiB.
   package var floor: Int64 = 32 << 20
-}
-
-extension HTTPFields {
-  /// Whether we may ask for a coded body and decode it. A range refers to the representation as it is sent, and a part
-  /// of a coded one could not be decoded.
-  var leaveCodingToUs: Bool { !contains(.acceptEncoding) && !contains(.range) }
 }

@@ -5,17 +5,12 @@ internal import LastroWire
 
 /// Failures that do not depend on the version of HTTP.
 extension TransportError {
-  package static func bodyTooLarge(_ limit: Int) -> TransportError {
-    bodyTooLarge("the body exceeds \(limit.counted("byte"))")
-  }
-
-  /// - Parameter announced: the length of the body that the head announces.
-  package static func bodyTooLarge(_ limit: Int, announced: Int64) -> TransportError {
-    bodyTooLarge("the server announces a body of \(announced.counted("byte")), and at most \(limit) are taken")
-  }
-
-  private static func bodyTooLarge(_ message: String) -> TransportError {
-    TransportError(
+  /// - Parameter announced: the length of the body, if the head announces it. Default `nil`.
+  package static func bodyTooLarge(_ limit: Int, announced: Int64? = nil) -> TransportError {
+    let message =
+      announced.map { "the server announces a body of \($0.counted("byte")), and at most \(limit) are taken" }
+      ?? "the body exceeds \(limit.counted("byte"))"
+    return TransportError(
       stage: .limit, code: .bodyTooLarge, message: message, hint: "raise maximumBodyBytes, or stream the body",
       requestSent: true)
   }
@@ -31,13 +26,6 @@ extension TransportError {
     TransportError(
       stage: .limit, code: .queueFull, message: "the queue is full, with \(limit.counted("request"))",
       hint: "send less at once, or raise maximumQueuedRequests")
-  }
-
-  package static func connectionLost(_ message: String) -> TransportError {
-    TransportError(
-      stage: .send, code: .connectionLost, message: message,
-      hint: "the server may have acted on it; mark the request idempotent to allow sending it again",
-      requestSent: true)
   }
 
   package static let unsteadyTrust = TransportError(
@@ -58,8 +46,10 @@ extension TransportError {
     return error
   }
 
-  package static let closedAfterSending = connectionLost(
-    "the connection was closed after the request was sent and before a response came")
+  package static let closedAfterSending = TransportError(
+    stage: .send, code: .connectionLost,
+    message: "the connection was closed after the request was sent and before a response came",
+    hint: "the server may have acted on it; mark the request idempotent to allow sending it again", requestSent: true)
 
   package static let bodyBeforeHead = TransportError(
     stage: .response, code: .malformedResponse, message: "a body came before a complete response head",
@@ -70,11 +60,9 @@ extension TransportError {
   }
 
   package static func sourceTooShort(_ sent: Int64, of length: Int64) -> TransportError {
-    var error = refused(
+    refused(
       .invalidBody, "the body ended after \(sent) of the \(length.counted("byte")) announced",
       hint: "announce the true length, or none")
-    error.requestSent = true
-    return error
   }
 
   /// Returns the error for a request whose connection was not ready in time.
@@ -140,12 +128,8 @@ package enum ExchangeStage: String, CaseIterable {
 
   /// Returns the text, with the server's name if the server was expected to act next.
   fileprivate func words(with authority: String?) -> String {
-    guard let authority else { return rawValue }
-    return switch self {
-    case .sourceOpen: rawValue
-    case .body, .response: "\(rawValue) from \(authority)"
-    case .unsent: "\(rawValue) to \(authority)"
-    }
+    guard let authority, self != .sourceOpen else { return rawValue }
+    return "\(rawValue) \(self == .unsent ? "to" : "from") \(authority)"
   }
 }
 

@@ -17,56 +17,40 @@ package final class UploadChannel: Sendable {
   }
 
   private struct State {
-    var chunks: [Data] = []
-    /// The number of bytes of the first chunk that were taken already.
-    var taken = 0
-    /// The number of chunks at the start that were taken completely.
-    var first = 0
+    /// The chunks that are read next, the first one last: removing the first element of an array moves all others.
+    var next: [Data] = []
+    /// The chunks that follow them, in order.
+    var later: [Data] = []
+    /// The number of bytes of all chunks.
     var count = 0
-    var isEnded = false
-    var isStarted = false
+    /// The trailers if the source has ended, or the reason why it failed.
+    var end: Result<[ResponseHead.Field], TransportError>?
     var isStopped = false
-    var failure: TransportError?
-    var trailers: [ResponseHead.Field] = []
     var loopWaits = false
     var pump: Task<Void, Never>?
     var writer: CheckedContinuation<Bool, Never>?
 
-    /// Whether nothing follows the chunks, because the source has ended and was not stopped.
-    var hasEnded: Bool { isEnded && !isStopped }
-
-    /// Copies as much of the first chunk as fits.
-    mutating func copy(to buffer: UnsafeMutableRawBufferPointer) -> Int {
-      let chunk = chunks[first]
-      let length = min(buffer.count, chunk.count - taken)
-      let start = chunk.startIndex + taken
-      chunk.copyBytes(to: buffer, from: start..<start + length)
-      noteTaken(length, of: chunk)
-      return length
+    /// Returns what can be read, and notes that the loop waits if that is nothing.
+    mutating func supply() -> Supply {
+      if case .failure(let error) = end { return .failed(error) }
+      if count > 0 { return .bytes(count) }
+      if end != nil, !isStopped { return .end }
+      loopWaits = true
+      return .wait
     }
 
-    private mutating func noteTaken(_ length: Int, of chunk: Data) {
-      taken += length
-      count -= length
-      guard taken == chunk.count else { return }
-      chunks[first] = Data()
-      first += 1
-      taken = 0
-      if first > 64, first * 2 > chunks.count || first == chunks.count {
-        chunks.removeFirst(first)
-        first = 0
+    /// Removes and returns the first chunk, or up to `most` bytes of it; `nil` if that is fewer than `least` bytes.
+    mutating func takeChunk(from least: Int, upTo most: Int) -> Data? {
+      if next.isEmpty {
+        swap(&next, &later)
+        next.reverse()
       }
-    }
-
-    /// Returns the rest of the first chunk, up to `most` bytes; `nil` if that is fewer than `least` bytes.
-    mutating func chunk(from least: Int, upTo most: Int) -> Data? {
-      guard failure == nil, count > 0 else { return nil }
-      let chunk = chunks[first]
-      let start = chunk.startIndex + taken
-      let length = min(chunk.count - taken, most)
-      guard length >= least else { return nil }
-      noteTaken(length, of: chunk)
-      return chunk[start..<start + length]
+      guard let chunk = next.last, min(chunk.count, most) >= least else { return nil }
+      next.removeLast()
+      if chunk.count > most { next.append(chunk.dropFirst(most)) }
+      let piece = chunk.prefix(most)
+      count -= piece.count
+      return piece
     }
 
     /// Returns the waiting pump once half of the capacity is free. Waking it for every chunk would cost more than
@@ -98,18 +82,10 @@ package final class UploadChannel: Sendable {
   /// Starts the task that fills the channel; only the first call does. `resume` is called when the loop waits for bytes
   /// or the end, and there are some.
   package func start(resume: @escaping @Sendable () -> Void) {
-    let isStarted = state.withLock { state in
-      defer { state.isStarted = true }
-      return state.isStarted
+    state.withLock { state in
+      guard state.pump == nil, !state.isStopped else { return }
+      state.pump = Task { [self] in await pump(resume: resume) }
     }
-    if isStarted { return }
-    let task = Task { [self] in await pump(resume: resume) }
-    let isStopped = state.withLock { state in
-      if state.isStopped { return true }
-      state.pump = task
-      return false
-    }
-    if isStopped { task.cancel() }
   }
 
   /// Stops the pump, whose bytes are not needed any more. A loop that reads before it learns the reason gets `.wait`
@@ -117,7 +93,8 @@ package final class UploadChannel: Sendable {
   package func stop() {
     let (task, writer) = state.withLock { state in
       state.isStopped = true
-      state.chunks = []
+      state.next = []
+      state.later = []
       state.count = 0
       defer {
         state.pump = nil
@@ -132,15 +109,12 @@ package final class UploadChannel: Sendable {
   /// Fills `buffer` with the next bytes. For the loop.
   package func read(into buffer: UnsafeMutableRawBufferPointer) -> Supply {
     let (supply, writer): (Supply, CheckedContinuation<Bool, Never>?) = state.withLock { state in
-      if let failure = state.failure { return (.failed(failure), nil) }
-      guard state.count > 0 else {
-        if state.hasEnded { return (.end, nil) }
-        state.loopWaits = true
-        return (.wait, nil)
-      }
+      let supply = state.supply()
+      guard case .bytes = supply else { return (supply, nil) }
       var count = 0
-      while count < buffer.count, state.count > 0 {
-        count += state.copy(to: UnsafeMutableRawBufferPointer(rebasing: buffer[count...]))
+      while count < buffer.count, let piece = state.takeChunk(from: 1, upTo: buffer.count - count) {
+        UnsafeMutableRawBufferPointer(rebasing: buffer[count...]).copyBytes(from: piece)
+        count += piece.count
       }
       return (.bytes(count), state.takeWriter())
     }
@@ -151,8 +125,9 @@ package final class UploadChannel: Sendable {
   /// Returns a chunk as the source gave it, without a copy; `nil` if there is none, or only a small one.
   /// ``read(into:)`` reports which, and joins small chunks. For the loop.
   package func chunk(from least: Int, upTo most: Int) -> Data? {
-    let (chunk, writer) = state.withLock { state in
-      let chunk = state.chunk(from: least, upTo: most)
+    let (chunk, writer): (Data?, CheckedContinuation<Bool, Never>?) = state.withLock { state in
+      if case .failure = state.end { return (nil, nil) }
+      let chunk = state.takeChunk(from: least, upTo: most)
       return (chunk, chunk == nil ? nil : state.takeWriter())
     }
     writer?.resume(returning: true)
@@ -160,32 +135,24 @@ package final class UploadChannel: Sendable {
   }
 
   /// Returns the result that ``read(into:)`` would have, without taking bytes. For the loop.
-  package func peek() -> Supply {
-    state.withLock { state in
-      if let failure = state.failure { return .failed(failure) }
-      if state.count > 0 { return .bytes(state.count) }
-      if state.hasEnded { return .end }
-      state.loopWaits = true
-      return .wait
-    }
-  }
+  package func peek() -> Supply { state.withLock { $0.supply() } }
 
   /// The trailers, available once ``read(into:)`` has returned the end.
-  package var trailers: [ResponseHead.Field] { state.withLock { $0.trailers } }
+  package var trailers: [ResponseHead.Field] { state.withLock { (try? $0.end?.get()) ?? [] } }
 
   private func pump(resume: @Sendable () -> Void) async {
     do {
       let next = try open()
       while let chunk = try await next() {
         if chunk.isEmpty { continue }
-        guard await write(chunk, resume: resume) else { return }
+        if await write(chunk, resume: resume) { continue }
+        // Only a call in the cancelled task tells a source that is held elsewhere that nobody reads it any more.
+        _ = try await next()
+        return
       }
-      end(nil, try await body.trailerFields(), resume: resume)
+      end(.success(try await body.trailerFields()), resume: resume)
     } catch {
-      let failure =
-        error as? TransportError
-        ?? TransportError.sourceFailed(error)
-      end(failure, [], resume: resume)
+      end(.failure(error as? TransportError ?? .sourceFailed(error)), resume: resume)
     }
   }
 
@@ -193,7 +160,7 @@ package final class UploadChannel: Sendable {
   private func write(_ chunk: Data, resume: @Sendable () -> Void) async -> Bool {
     let mustWake: Bool? = state.withLock { state in
       guard !state.isStopped else { return nil }
-      state.chunks.append(chunk)
+      state.later.append(chunk)
       state.count += chunk.count
       defer { state.loopWaits = false }
       return state.loopWaits
@@ -211,13 +178,11 @@ package final class UploadChannel: Sendable {
     }
   }
 
-  private func end(_ failure: TransportError?, _ trailers: [ResponseHead.Field], resume: @Sendable () -> Void) {
+  private func end(_ end: Result<[ResponseHead.Field], TransportError>, resume: @Sendable () -> Void) {
     let mustWake = state.withLock { state in
       // Many sources end normally when their task is cancelled, although their body is incomplete.
       if state.isStopped { return false }
-      state.isEnded = true
-      state.trailers = trailers
-      state.failure = failure
+      state.end = end
       defer { state.loopWaits = false }
       return state.loopWaits
     }

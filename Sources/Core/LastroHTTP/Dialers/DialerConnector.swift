@@ -8,7 +8,7 @@ final class DialerConnector: Connector {
   private let role: ServerTrust.Role
   private let context: LoopContext
   private let reference = LoopReference<DialerConnector>()
-  private var dials: [UInt64: (task: Task<Void, Never>, owner: any DialOwner)] = [:]
+  private var dials: [UInt64: (task: Task<Void, Never>, owner: HostPool)] = [:]
 
   init(_ dialer: any Dialer, role: ServerTrust.Role, _ context: LoopContext) {
     self.dialer = dialer
@@ -22,7 +22,7 @@ final class DialerConnector: Connector {
     return Route(key: key.authority, origin: origin)
   }
 
-  func dial(_ dial: LinkDial, for owner: any DialOwner) {
+  func dial(_ dial: LinkDial, for owner: HostPool) {
     var request = dial.request
     request.role = role
     request.connection = dial.options.areGiven ? dial.options.options : nil
@@ -38,13 +38,16 @@ final class DialerConnector: Connector {
         let target = "\(wanted.host.bracketedHost):\(wanted.port)"
         outcome = .failure(error.beforeSending(to: target, within: wanted.connectTimeout))
       }
-      let isPosted = inbox.post(.guest(DialOutcome(reference: reference, id: id, origin: origin, outcome: outcome)))
+      let isPosted = inbox.perform { _ in
+        if let connector = reference.target { return connector.ended(id, origin, outcome) }
+        if case .success(let stream) = outcome { stream.close() }
+      }
       if !isPosted, case .success(let stream) = outcome { stream.close() }
     }
     dials[id] = (task, owner)
   }
 
-  fileprivate func ended(_ id: UInt64, _ origin: LinkOrigin, _ outcome: Result<any ByteStream, TransportError>) {
+  private func ended(_ id: UInt64, _ origin: LinkOrigin, _ outcome: Result<any ByteStream, TransportError>) {
     guard let owner = dials.removeValue(forKey: id)?.owner else {
       // The dial was cancelled. A dialer that did not react to the cancellation has opened a stream that is not needed.
       if case .success(let stream) = outcome { stream.close() }
@@ -57,22 +60,4 @@ final class DialerConnector: Connector {
   }
 
   func cancelDial(_ id: UInt64) { dials.removeValue(forKey: id)?.task.cancel() }
-
-  /// - Parameter name: the name of the dialer.
-  static func explain(
-    _ request: TransferRequest, with options: ConnectionOptions, _ name: String
-  ) -> [FetchExplanation.Fact] { [.init("dialer", name)] }
-}
-
-/// The outcome of a dial.
-private struct DialOutcome: GuestCommand {
-  let reference: LoopReference<DialerConnector>
-  let id: UInt64
-  let origin: LinkOrigin
-  let outcome: Result<any ByteStream, TransportError>
-
-  func perform(on loop: LoopCore) {
-    if let connector = reference.target { return connector.ended(id, origin, outcome) }
-    if case .success(let stream) = outcome { stream.close() }
-  }
 }

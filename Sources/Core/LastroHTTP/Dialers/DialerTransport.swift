@@ -8,21 +8,22 @@ internal import LastroWire
 /// A transport that speaks HTTP/1.1 and HTTP/2 over the streams of any `Dialer`: through SOCKS, CONNECT, meek and
 /// chains of them, or in memory.
 ///
-/// Lastro implements HTTP itself here, with the engine that also serves `CurlTransport`, and with the same behavior:
+/// Lastro implements HTTP itself here, with the engine that also serves `CurlNetworkStack`, and with the same behavior:
 /// connections are pooled for each origin, HTTP/2 is used if the server selects it (ALPN), requests wait in the order
 /// of their arrival, bodies stream with back-pressure in both directions, and the same rules decide which requests are
 /// sent again. Redirects, retries, interceptors and decoding are the task of the `TransportNetworkStack` that uses it.
 ///
 /// ```swift
-/// let proxy = try ProxyServer(host: "127.0.0.1", port: 9050)
-/// let transport = try DialerTransport(over: TLSDialer(over: SOCKS5Dialer(proxy: proxy, over: engine)))
+/// let proxy = try Tunnel.socks5(host: "127.0.0.1", port: 9050, over: engine)
+/// let transport = try DialerTransport(over: proxy.addingTLS())
 /// let stack = TransportNetworkStack(transport: transport)
 /// let page = try await stack.fetch(.raw(try ResourceRequest(url: "https://example.com/")))
 /// ```
 ///
-/// For `https`, the dialer must provide TLS. `CurlDialer` and `TLSDialer` do; tunnels alone do not. The dialer
-/// determines the proxies, and names are passed to it unresolved. Of `ConnectionOptions`, only the options that the
-/// dialer reads and the version of HTTP have an effect.
+/// For `https`, the dialer must provide TLS. That of a `CurlNetworkStack` does, and so does any dialer with
+/// `addingTLS(connection:)` of `LastroCurl`; tunnels alone do not. The dialer determines the proxies, and names are
+/// passed to it unresolved. Of `ConnectionOptions`, only the options that the dialer reads and the version of HTTP have
+/// an effect.
 ///
 /// The dialer decides during the handshake which servers are trusted. Before each request on a pooled connection its
 /// rules are checked again (`Dialer.trustRevisions(for:)`, `Dialer.checkPlaintext(_:)`). A connection that was dialed
@@ -36,20 +37,14 @@ internal import LastroWire
 /// share, which starts with the first request. `Dialer.trustRevisions(for:)` and `Dialer.checkPlaintext(_:)` are called
 /// on the loop's thread, and must not block.
 public final class DialerTransport: Transport {
-  private enum State {
-    /// The engine is opened with the first request.
-    case unused
-    case open(EnginePort)
-    case shutDown
-  }
-
   let configuration: Configuration
   let dialerName: String
   private let dialer: any Dialer
   private let role: ServerTrust.Role
   /// The layers of the dialer that read TLS files.
   private let fileLayers: [any TLSFileDialer]
-  private let state = Lock(State.unused)
+  /// The engine, or the reason why there is none any more; `nil` before the first request, which opens the engine.
+  private let engine = Lock<Result<EnginePort, TransportError>?>(nil)
 
   /// Creates a transport. Nothing is dialed yet.
   ///
@@ -93,17 +88,15 @@ public final class DialerTransport: Transport {
 
   /// Returns the engine, which is opened with the first call.
   func port() throws(TransportError) -> EnginePort {
-    try state.withLock { state throws(TransportError) in
-      switch state {
-      case .open(let port): return port
-      case .shutDown: throw .shutDown
-      case .unused: break
-      }
+    try engine.withLock { engine throws(TransportError) in
+      if let engine { return try engine.get() }
       do throws(ConfigurationError) {
-        let port = try EnginePort.open(
-          over: dialer, role: role, settings: configuration.engine,
-          options: SharedOptions(given: configuration.connection), time: configuration.timeSource)
-        state = .open(port)
+        let loop = try EventLoop.forHTTP(over: dialer, time: LoopTime(configuration.timeSource))
+        let options = SharedOptions(configuration.connection)
+        let port = EnginePort.open(on: loop, configuration, options: options) { [dialer, role] in
+          DialerConnector(dialer, role: role, $0)
+        }
+        engine = .success(port)
         return port
       } catch {
         throw TransportError(error)
@@ -116,9 +109,9 @@ public final class DialerTransport: Transport {
   /// - Parameter cancelling: whether running requests are cancelled (code `shut_down`) instead of awaited. They are
   ///   also cancelled when the calling task is cancelled. Default false.
   public func shutDown(cancelling: Bool = false) async {
-    let port: EnginePort? = state.withLock { state in
-      if case .open(let port) = state { return port }
-      state = .shutDown
+    let port: EnginePort? = engine.withLock { engine in
+      if case .success(let port) = engine { return port }
+      engine = .failure(.shutDown)
       return nil
     }
     await port?.shutDown(cancelling: cancelling)
@@ -135,9 +128,10 @@ extension TransferRequest {
 
 extension DialerTransport {
   /// Returns the dialer, HTTP version and connection limit of an exchange.
-  public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
+  public func explain(_ request: TransferRequest) -> [(name: String, value: String)] {
     let options = request.connection ?? configuration.connection ?? ConnectionOptions()
-    return configuration.engine.explain(request, with: options, by: DialerConnector.self, dialerName)
+    return configuration.explain(request, over: [.init("dialer", dialerName)], version: options.httpVersion)
+      .map { (name: $0.name, value: $0.value) }
   }
 }
 
@@ -148,99 +142,60 @@ extension DialerTransport {
     /// dialer's options, and HTTP/2 over TLS if the server selects it.
     public var connection: ConnectionOptions?
     /// The maximum number of connections to one origin. Further requests wait. Default 128, at least 1.
-    public var connectionsPerHost: Int {
-      get { engine.connectionsPerHost }
-      set { engine.connectionsPerHost = newValue }
-    }
-    /// The maximum number of concurrent requests on one HTTP/2 connection. The server may lower it. Default 100, at
-    /// least 1.
-    package var http2StreamsPerConnection: Int {
-      get { engine.http2StreamsPerConnection }
-      set {
-        engine.http2StreamsPerConnection = newValue
-        engine.http2StreamsPerHost = max(engine.http2StreamsPerHost, newValue)
-      }
-    }
+    public var connectionsPerHost = 128
     /// The maximum number of requests that wait for a connection. One more fails with `limit/queue_full`. Default
     /// 16,384; 0 or more.
-    public var maximumQueuedRequests: Int {
-      get { engine.queuedRequests }
-      set { engine.queuedRequests = newValue }
-    }
+    public var maximumQueuedRequests = 16_384
     /// The maximum number of idle connections. The one that has been idle longest is closed first. Default 256. With 0,
     /// a connection is closed as soon as it carries no request, and is never reused.
-    public var idleConnections: Int {
-      get { engine.idleConnections }
-      set { engine.idleConnections = newValue }
-    }
+    public var idleConnections = 256
     /// The time after which an idle connection is closed. Default 60 s, at least 1 s.
-    public var idleLifetime: Duration {
-      get { .nanoseconds(engine.idleLifetime) }
-      set { engine.idleLifetime = newValue.nanoseconds }
-    }
+    public var idleLifetime = Duration.seconds(60)
     /// The age beyond which a connection accepts no new request. Default 5 minutes, at least 1 s.
-    public var connectionLifetime: Duration {
-      get { .nanoseconds(engine.connectionLifetime) }
-      set { engine.connectionLifetime = newValue.nanoseconds }
-    }
+    public var connectionLifetime = Duration.seconds(300)
     /// The maximum size of a response head in bytes. Each interim head counts separately. Default 256 KiB, at least 1.
     /// Over HTTP/2, an encoded field may have at most 64 KiB, and a larger one closes the connection.
-    public var maximumHeadBytes: Int {
-      get { engine.messages.limits.headBytes }
-      set { engine.messages.limits.headBytes = newValue }
-    }
+    public var maximumHeadBytes = 256 * 1024
     /// The maximum number of header fields of a response. Default 500, at least 1.
-    public var maximumHeaderFields: Int {
-      get { engine.messages.limits.fields }
-      set { engine.messages.limits.fields = newValue }
-    }
+    public var maximumHeaderFields = 500
     /// The number of interim (1xx) responses that a server may send at once without progress. A hundred per second are
     /// free, and so is one for each 16 bytes of the request's body that are sent. Default 32. With 0, every interim
     /// response is refused (`limit/too_many_interim_responses`).
-    public var maximumInterimResponses: Int {
-      get { engine.messages.limits.interimResponses }
-      set { engine.messages.limits.interimResponses = newValue }
-    }
+    public var maximumInterimResponses = 32
     /// Whether `Accept-Encoding: gzip, deflate` is sent and compressed bodies are decompressed, unless the request sets
     /// that field or `Range`. Default true.
-    public var decompresses: Bool {
-      get { engine.messages.decompresses }
-      set { engine.messages.decompresses = newValue }
-    }
+    public var decompresses = true
     /// The maximum number of content codings that are applied to one body. Default 1, at most 8.
-    public var maximumContentCodings: Int {
-      get { engine.messages.decoding.codings }
-      set { engine.messages.decoding.codings = newValue }
-    }
+    public var maximumContentCodings = 1
     /// The maximum ratio of a streamed body's decompressed size to its compressed size. A body that exceeds it is
     /// refused, after the first 32 MiB. Default 250, at least 1.
-    public var maximumDecompressionRatio: Int {
-      get { engine.messages.decoding.ratio }
-      set { engine.messages.decoding.ratio = newValue }
-    }
+    public var maximumDecompressionRatio = 250
     /// The number of bytes that are buffered for the reader of a streamed body before the server must wait. Default 1
     /// MiB, at least 1. Over HTTP/2, the server may send further bytes ahead: 1 MiB, and up to 16 MiB for readers that
     /// keep up.
-    public var streamBufferBytes: Int {
-      get { engine.messages.streamBufferBytes }
-      set { engine.messages.streamBufferBytes = newValue }
-    }
+    public var streamBufferBytes = 1 << 20
     /// The `User-Agent` of requests that have none; `nil` sends none. A control character is refused. Default `Lastro/`
     /// and the version.
-    public var userAgent: String? {
-      get { engine.messages.userAgent }
-      set { engine.messages.userAgent = newValue }
-    }
-    /// Whether `Accept: */*` is sent if the request has no `Accept`. Default true.
-    package var sendsAccept: Bool {
-      get { engine.messages.sendsAccept }
-      set { engine.messages.sendsAccept = newValue }
-    }
+    public var userAgent: String? = "Lastro/\(PackageVersion.text)"
     /// The clock that measures limits and lifetimes. Default: the system's clock. The dialer measures its dials. The
     /// wait for a dial ends 50 ms after its limit on this clock.
     public var timeSource = TimeSource.continuous
-    /// The values of the properties above.
-    package var engine = EngineSettings()
+    /// The maximum number of requests in flight to one HTTP/2 host, over all its connections.
+    package var http2StreamsPerHost = 1_000
+    package var http2StreamsPerConnection = 100
+    /// The maximum number of concurrent dials to one host.
+    package var dialsPerHost = 16
+    /// Whether HTTP/2 is offered at all.
+    var offersHTTP2 = true
+    /// Whether `Accept: */*` is sent with a request that has no `Accept`.
+    package var sendsAccept = true
+    /// The longest time spent on the body of a response outside 200–299, because its status is enough. Default `nil`:
+    /// the request's own limits apply.
+    package var errorBodyTime: Duration?
+    /// The number of bytes that one HTTP/1.1 exchange may send in a turn of the loop, before others are served.
+    package var sentBytesPerTurn = 512 * 1024
+    package var http2Liveness = HTTP2Liveness.Limits()
+    package var connectionObserver: (@Sendable (ConnectionChange) -> Void)?
     /// The dialer's name in explanations. Default: its type.
     package var dialerName: String?
 
@@ -254,28 +209,13 @@ extension DialerTransport {
     ///   - idleConnections: the maximum number of idle connections. Default 0.
     package static func bare(_ timeSource: TimeSource, idleConnections: Int = 0) -> Self {
       var configuration = Self()
-      configuration.engine.messages = .bare
-      configuration.engine.offersHTTP2 = false
+      configuration.userAgent = nil
+      configuration.decompresses = false
+      configuration.sendsAccept = false
+      configuration.offersHTTP2 = false
       configuration.idleConnections = idleConnections
       configuration.timeSource = timeSource
       return configuration
     }
-  }
-}
-
-extension DialerTransport.Configuration {
-  func check() throws(ConfigurationError) {
-    try ConfigurationError.checkLimits(
-      positive: [
-        "connectionsPerHost": connectionsPerHost, "http2StreamsPerConnection": http2StreamsPerConnection,
-        "maximumHeadBytes": maximumHeadBytes, "maximumHeaderFields": maximumHeaderFields,
-        "maximumDecompressionRatio": maximumDecompressionRatio, "streamBufferBytes": streamBufferBytes,
-        "maximumContentCodings": maximumContentCodings,
-      ],
-      notNegative: [
-        "maximumQueuedRequests": maximumQueuedRequests, "maximumInterimResponses": maximumInterimResponses,
-        "idleConnections": idleConnections,
-      ], contentCodings: maximumContentCodings,
-      lifetimes: ["idleLifetime": idleLifetime, "connectionLifetime": connectionLifetime], userAgent: userAgent)
   }
 }

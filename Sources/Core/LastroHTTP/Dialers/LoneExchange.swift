@@ -13,29 +13,21 @@ package enum LoneExchange {
   ///   - request: the complete request, to which no field is added.
   ///   - stream: the stream, of which nothing was read yet.
   ///   - asking: the rule that determines where the response ends.
-  ///   - time: the clock that measures the limits of the request.
   /// - Throws: `TransportError` of the stream, of a limit, or for a response that violates HTTP.
   package static func run(
-    _ request: TransferRequest, over stream: any ByteStream, asking: ResponseReader.Request,
-    time: TimeSource = .continuous
+    _ request: TransferRequest, over stream: any ByteStream, asking: ResponseReader.Request
   ) async throws(TransportError) -> TransferResponse {
+    var configuration = DialerTransport.Configuration.bare(.continuous)
+    configuration.connectionsPerHost = 1
     let port: EnginePort
-    do throws(ConfigurationError) {
-      port = try EnginePort.open(
-        over: GivenStreamDialer(stream), role: .proxy, settings: settings, options: SharedOptions(given: nil),
-        time: time)
+    do throws(TransportError) {
+      port = try DialerTransport(GivenStreamDialer(stream), role: .proxy, configuration: configuration).port()
     } catch {
       stream.close()
-      throw TransportError(error)
+      throw error
     }
     return try await port.execute(request, own: nil, asks: asking)
   }
-
-  private static let settings = {
-    var settings = DialerTransport.Configuration.bare(.continuous).engine
-    settings.connectionsPerHost = 1
-    return settings
-  }()
 }
 
 /// A dialer that returns one given stream, once.

@@ -6,9 +6,6 @@ package import Lastro
 ///
 /// Owner: the engine, which cancels its dials before it releases the connector. Thread: the loop's. No function blocks.
 package protocol Connector: AnyObject {
-  /// The settings that determine the explanation of a request.
-  associatedtype Settings: Sendable
-
   /// Returns the route of requests for a host. It is called once for each host, and the engine keeps the route.
   ///
   /// - Throws: the reason why there is no route.
@@ -18,38 +15,10 @@ package protocol Connector: AnyObject {
   ///
   /// - Throws: the reason why the route must not be used for the dial's target. Nothing was dialed, and other requests
   ///   on the same route are not affected.
-  func dial(_ dial: LinkDial, for owner: any DialOwner) throws(TransportError)
+  func dial(_ dial: LinkDial, for owner: HostPool) throws(TransportError)
 
   /// Cancels a dial whose outcome was not reported yet. Its owner is not notified afterwards.
   func cancelDial(_ id: UInt64)
-
-  /// Returns the facts that `explain` shows about the route of a request. The first fact names the component that opens
-  /// connections.
-  ///
-  /// It is static, because any thread may call it before an engine exists.
-  static func explain(
-    _ request: TransferRequest, with options: ConnectionOptions, _ settings: Settings
-  ) -> [FetchExplanation.Fact]
-
-  /// Returns whether the route of a request has a ``Route/proxy``, for an explanation. By default no route has one.
-  static func isForwarded(
-    _ request: TransferRequest, with options: ConnectionOptions, _ settings: Settings
-  ) -> Bool
-}
-
-extension Connector {
-  package static func isForwarded(
-    _ request: TransferRequest, with options: ConnectionOptions, _ settings: Settings
-  ) -> Bool { false }
-}
-
-/// The owner of dials. The connector calls it while it is doing its own work, so the owner records the outcome and acts
-/// on it later, in the engine's turn.
-package protocol DialOwner: AnyObject {
-  /// Receives the link of a dial that succeeded.
-  func linkOpened(_ id: UInt64, _ link: any Link)
-
-  func dialFailed(_ id: UInt64, _ error: TransportError)
 }
 
 /// The state that a ``Connector`` keeps for a ``Route``, if links over it may become outdated without notice.
@@ -104,8 +73,6 @@ package struct LinkDial {
   package let id: UInt64
   package let request: DialRequest
   package let target: TrustTarget
-  /// The protocols to offer, in the wire form of RFC 7301 §3.1.
-  package let protocols: [UInt8]
   package let options: SharedOptions
   package let route: Route
   /// The time limit of the request that the dial is begun for.

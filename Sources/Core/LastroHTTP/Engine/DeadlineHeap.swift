@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A priority queue of deadlines, ordered by time and then by number.
+/// A priority queue of deadlines, or of other increasing numbers, ordered by time and then by number.
 ///
 /// An entry is not removed when its time becomes irrelevant. It is skipped when it is due, and ``keep(_:)`` drops such
 /// entries when they are the majority.
@@ -19,8 +19,10 @@ package struct DeadlineHeap {
 
   package var count: Int { entries.count }
 
+  var first: Entry? { entries.first }
+
   /// The earliest time; `Int64.max` if there is no entry.
-  package var next: Int64 { entries.first?.time ?? .max }
+  package var next: Int64 { first?.time ?? .max }
 
   /// Adds an entry, unless its time is `Int64.max`, which would never be due.
   package mutating func add(_ time: Int64, _ number: UInt64) {

@@ -20,8 +20,8 @@ package final class EngineGroup: Sendable {
   /// The number of idle connections.
   var idle: Int { idleConnections.load(ordering: .relaxed) }
 
-  func noteQueued(_ change: Int) { queuedJobs.add(change, ordering: .relaxed) }
-  func noteIdle(_ change: Int) { idleConnections.add(change, ordering: .relaxed) }
+  func countQueued(_ change: Int) { queuedJobs.add(change, ordering: .relaxed) }
+  func countIdle(_ change: Int) { idleConnections.add(change, ordering: .relaxed) }
 
   func join(_ engine: EngineReference, _ inbox: LoopInbox) {
     members.withLock { $0.append((engine, inbox)) }
@@ -36,7 +36,7 @@ package final class EngineGroup: Sendable {
   func trimIdle(before time: Int64) -> Bool {
     let oldest = members.withLock { members in members.min { $0.engine.idleSince < $1.engine.idleSince } }
     guard let oldest, oldest.engine.idleSince < time else { return false }
-    if oldest.engine.mustTrimIdle() { _ = oldest.inbox.post(.guest(EngineCommand.trimIdle(oldest.engine))) }
+    if oldest.engine.mustTrimIdle() { _ = oldest.inbox.perform { [engine = oldest.engine] _ in engine.trimIdle() } }
     return true
   }
 }
@@ -70,7 +70,7 @@ extension HTTPEngine {
     while group.idle > most {
       let oldest = oldestIdle()
       // The published time may be too early, because the reuse of a connection is not reported.
-      reference.noteIdle(since: oldest?.idleSince)
+      reference.publishIdle(since: oldest?.idleSince)
       if group.trimIdle(before: oldest?.idleSince ?? .max), group.idle <= most + max(1, most / 8) { return }
       guard let oldest else { return }
       retire(oldest)

@@ -8,7 +8,7 @@ internal import Synchronization
 /// An exchange as shared by the caller and the loop: the request, the caller that waits for the response, and the
 /// buffers between them.
 ///
-/// The caller's side awaits ``wait()``, takes the answer and then reads the body. The loop's side provides the answer.
+/// The caller's side awaits ``answer``, takes the answer and then reads the body. The loop's side provides the answer.
 /// The caller gets the first of a response, a failure and a cancellation (``OneAnswer``).
 final class EngineJob: Sendable {
   typealias Answer = Result<TransferResponse, TransportError>
@@ -32,26 +32,26 @@ final class EngineJob: Sendable {
   // Unchecked because only the loop's thread accesses it.
   nonisolated(unsafe) var exchange: UInt64 = 0
 
-  private let answer = OneAnswer<Answer>()
+  /// The answer. Awaiting it does not return it, because it would be copied from frame to frame
+  /// (``takeAnswer()``).
+  let answer = OneAnswer<Answer>()
   private let cancelled = Atomic<Bool>(false)
   /// Whether bytes of the request may have been sent. The loop sets it, and the thread that cancels reads it.
   private let wasSent = Atomic<Bool>(false)
   /// The body, if it may be streamed.
   let body: BodyChannel?
 
-  init(
-    request: TransferRequest, asks: ResponseReader.Request, options: SharedOptions, usesDefaultOptions: Bool,
-    port: EnginePort
-  ) {
+  /// - Parameter own: the options of the request, if they differ from the engine's.
+  init(request: TransferRequest, asks: ResponseReader.Request, own: SharedOptions?, port: EnginePort) {
     self.request = request
     self.asks = asks
-    sharedOptions = options
-    self.usesDefaultOptions = usesDefaultOptions
+    sharedOptions = own ?? port.options
+    usesDefaultOptions = own == nil
     self.port = port
     let now = port.loop.now
     enqueuedAt = now
     expiresAt = request.deadline.map { now.adding($0) } ?? .max
-    body = request.delivery.mayStream ? BodyChannel(capacity: port.settings.messages.streamBufferBytes) : nil
+    body = request.delivery.mayStream ? BodyChannel(capacity: port.settings.streamBufferBytes) : nil
     upload = request.hasBody ? UploadChannel(body: request.body) : nil
   }
 
@@ -69,7 +69,7 @@ final class EngineJob: Sendable {
   var isHead: Bool { asks == .head }
   var options: ConnectionOptions { sharedOptions.options }
 
-  private func post(_ command: LoopCommand) { _ = port.loop.post(command) }
+  private func post(_ command: LoopCommand) { _ = port.loop.inbox.post(command) }
 
   /// Tells the loop to continue receiving, because there is room for more of the body.
   func resumeReceiving() { post(.resumeReceiving(self)) }
@@ -77,17 +77,11 @@ final class EngineJob: Sendable {
   /// Tells the loop to continue sending, because the upload has more bytes or has ended.
   func resumeSending() { post(.resumeSending(self)) }
 
-  func noteSent() { wasSent.store(true, ordering: .relaxed) }
+  func markSent() { wasSent.store(true, ordering: .relaxed) }
 
   var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
 
-  /// Suspends until the job is answered. It does not return the answer, which would be copied from frame to frame.
-  func wait() async { await answer.wait() }
-
-  /// Whether the job is answered, even if the answer was taken.
-  var isAnswered: Bool { answer.isGiven }
-
-  /// Returns the answer after ``wait()``. A second call throws an error.
+  /// Returns the answer once it is given. A second call throws an error.
   func takeAnswer() throws(TransportError) -> TransferResponse {
     guard let answer = answer.take() else {
       throw TransportError.answerTaken
@@ -95,29 +89,27 @@ final class EngineJob: Sendable {
     return try answer.get()
   }
 
-  /// Answers the job, unless it is answered already.
-  func answer(_ answer: consuming Answer) { self.answer.give(answer) }
-
-  /// Answers the job, unless it is answered already. The caller must wake the waiting task.
-  func settle(_ answer: consuming Answer) -> (isFirst: Bool, waiter: OneAnswer<Answer>.Waiter?) {
-    self.answer.settle(answer)
-  }
-
   /// Cancels the job from the caller's side: answers at once, and tells the loop to end the exchange.
   func cancel() {
     guard !cancelled.exchange(true, ordering: .acquiringAndReleasing) else { return }
     let error = TransportError.cancelled(requestSent: wasSent.load(ordering: .relaxed))
-    answer(.failure(error))
+    answer.give(.failure(error))
     body?.finish(.failure(error))
     upload?.stop()
     post(.cancel(self))
+  }
+
+  /// Ends a job that was counted and has not begun.
+  func refuse(_ error: TransportError) {
+    reference.load.decrement()
+    finish(error, facts: nil)
   }
 
   /// Ends the job from the loop's side. A failure is thrown to the task that waits for the head or reads the body.
   func finish(_ failure: TransportError?, facts: TransferFacts?) {
     var failure = failure
     if resends > refusals { failure?.requestSent = true }
-    if let failure { answer(.failure(failure)) }
+    if let failure { answer.give(.failure(failure)) }
     body?.finish(failure.map(Result.failure) ?? .success(()), facts: facts)
     upload?.stop()
   }

@@ -16,7 +16,7 @@ package final class EnginePort: Sendable {
   package let loop: EventLoop
   package let settings: EngineSettings
   let reference: EngineReference
-  private let options: SharedOptions
+  let options: SharedOptions
 
   /// Creates the handle of an engine that is opened on the loop, by `open(on:_:options:_:)` or by the loop's preparation.
   ///
@@ -30,7 +30,11 @@ package final class EnginePort: Sendable {
     self.reference = reference
   }
 
-  deinit { _ = loop.post(.guest(EngineCommand.close(reference))) }
+  deinit {
+    _ = loop.inbox.perform { [reference] core in
+      if let engine = reference.core { core.remove(engine) }
+    }
+  }
 
   /// Opens an engine on a running loop.
   ///
@@ -40,7 +44,7 @@ package final class EnginePort: Sendable {
     _ makeConnector: @escaping @Sendable (LoopContext) -> any Connector
   ) -> EnginePort {
     let reference = EngineReference()
-    _ = loop.post(.guest(EngineCommand.open(reference, settings, makeConnector)))
+    _ = loop.inbox.perform { core in core.open(reference, settings, makeConnector(core.context)) }
     return EnginePort(on: loop, settings, options: options, reference)
   }
 
@@ -54,7 +58,9 @@ package final class EnginePort: Sendable {
   ///
   /// - Parameter own: the options of the request, if they differ from the engine's.
   package func mayServeAtOnce(_ head: HTTPRequest, _ own: SharedOptions?) -> Bool {
-    loop.seat.turnIfFree { [reference] _ in reference.core?.mayServeAtOnce(head, own) ?? false } ?? false
+    loop.seat.withLockIfFree { [reference] core in
+      core != nil && reference.core?.mayServeAtOnce(head, own) == true
+    } ?? false
   }
 
   /// Performs one exchange.
@@ -65,9 +71,9 @@ package final class EnginePort: Sendable {
   package func execute(
     _ request: TransferRequest, own: SharedOptions?, asks: ResponseReader.Request
   ) async throws(TransportError) -> TransferResponse {
-    let job = try begin(request, own, asks)
+    let job = try startJob(request, own, asks)
     await withTaskCancellationHandler {
-      await job.wait()
+      await job.answer.wait()
     } onCancel: {
       job.cancel()
     }
@@ -76,12 +82,11 @@ package final class EnginePort: Sendable {
 
   /// Begins the job of a request. It is separate from ``execute(_:own:asks:)``, whose frame would otherwise hold its
   /// temporary values for as long as the request waits.
-  private func begin(
+  private func startJob(
     _ request: TransferRequest, _ own: SharedOptions?, _ asks: ResponseReader.Request
   ) throws(TransportError) -> EngineJob {
     if Task.isCancelled { throw .cancelled() }
-    let job = EngineJob(
-      request: request, asks: asks, options: own ?? options, usesDefaultOptions: own == nil, port: self)
+    let job = EngineJob(request: request, asks: asks, own: own, port: self)
     if !start(job) { job.finish(.shutDown, facts: nil) }
     return job
   }
@@ -89,10 +94,11 @@ package final class EnginePort: Sendable {
   /// Begins a job, or queues it. Returns false if the loop has ended.
   func start(_ job: EngineJob) -> Bool {
     let load = reference.load
-    let isBegun = (loop.isCurrent || load.value < Self.few) && loop.seat.turnIfFree { $0.beginAside(job) } == true
-    guard isBegun || loop.post(.start(job)) else { return false }
+    let mayBegin = loop.isCurrent || load.value < Self.few
+    let isBegun = mayBegin && loop.seat.withLockIfFree { $0?.beginAside(job) == true } == true
+    guard isBegun || loop.inbox.post(.start(job)) else { return false }
     // The job is counted last, so that a counted job precedes any later shutdown. The job may have ended already.
-    load.begin()
+    load.increment()
     return true
   }
 
@@ -101,13 +107,18 @@ package final class EnginePort: Sendable {
   /// - Parameter cancelling: whether running jobs are cancelled instead of awaited. They are also cancelled when the
   ///   calling task is cancelled.
   package func shutDown(cancelling: Bool) async {
-    guard loop.post(.guest(EngineCommand.shutDown(reference, cancelling: cancelling))) else { return }
+    guard beginShutdown(cancelling: cancelling) else { return }
     await withTaskCancellationHandler {
       // This runs in a task of its own, so that cancelling the caller does not end the wait.
       await Task { [reference] in _ = await reference.isFinished.wait { $0 } }.value
     } onCancel: {
-      _ = loop.post(.guest(EngineCommand.shutDown(reference, cancelling: true)))
+      _ = beginShutdown(cancelling: true)
     }
+  }
+
+  /// Makes the loop shut the engine down. Returns false if the loop has ended.
+  private func beginShutdown(cancelling: Bool) -> Bool {
+    loop.inbox.perform { [reference] _ in reference.core?.shutDown(cancelling: cancelling) }
   }
 }
 
@@ -140,25 +151,9 @@ package final class EngineReference: Sendable {
   var openedConnections: Int { opened.load(ordering: .relaxed) }
   var idleSince: Int64 { oldestIdle.load(ordering: .relaxed) }
 
-  func noteOpened() { opened.add(1, ordering: .relaxed) }
+  func countOpened() { opened.add(1, ordering: .relaxed) }
 
-  func noteIdle(since time: Int64?) { oldestIdle.store(time ?? .max, ordering: .relaxed) }
-
-  /// Records that a connection became idle.
-  ///
-  /// - Parameter count: the number of idle connections, including this one.
-  func noteIdle(_ connection: HTTPConnection, count: Int) {
-    guard let group else { return }
-    if count == 1 { noteIdle(since: connection.idleSince) }
-    group.noteIdle(1)
-  }
-
-  /// Records that a connection is no longer idle.
-  func noteBusy(idleCount: Int) {
-    guard let group else { return }
-    if idleCount == 0 { noteIdle(since: nil) }
-    group.noteIdle(-1)
-  }
+  func publishIdle(since time: Int64?) { oldestIdle.store(time ?? .max, ordering: .relaxed) }
 
   /// Returns whether a command to close idle connections must be posted, because none is pending.
   func mustTrimIdle() -> Bool { !isTrimming.exchange(true, ordering: .acquiringAndReleasing) }
@@ -171,35 +166,8 @@ package final class EngineReference: Sendable {
   /// Removes the engine and its numbers from its group.
   func leaveGroup(queued: Int, idle: Int) {
     group?.leave(self)
-    group?.noteQueued(-queued)
-    group?.noteIdle(-idle)
-    noteIdle(since: nil)
-  }
-}
-
-/// A command for an engine as a whole.
-enum EngineCommand: GuestCommand {
-  case open(EngineReference, EngineSettings, @Sendable (LoopContext) -> any Connector)
-  case shutDown(EngineReference, cancelling: Bool)
-  case close(EngineReference)
-  /// Closes the idle connections that exceed the limit.
-  case trimIdle(EngineReference)
-
-  func perform(on loop: LoopCore) {
-    switch self {
-    case .open(let reference, let settings, let makeConnector):
-      loop.open(reference, settings, makeConnector(loop.context))
-    case .shutDown(let reference, let cancelling): reference.core?.shutDown(cancelling: cancelling)
-    case .close(let reference):
-      if let engine = reference.core { loop.remove(engine) }
-    case .trimIdle(let reference): reference.trimIdle()
-    }
-  }
-}
-
-extension LoopCore {
-  /// Adds an engine. Must be called on the loop's thread.
-  package func open(_ reference: EngineReference, _ settings: EngineSettings, _ connector: any Connector) {
-    add(HTTPEngine(settings, connector, reference, context))
+    group?.countQueued(-queued)
+    group?.countIdle(-idle)
+    publishIdle(since: nil)
   }
 }

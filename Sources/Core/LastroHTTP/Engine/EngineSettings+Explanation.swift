@@ -4,19 +4,23 @@ internal import HTTPTypes
 package import Lastro
 
 extension EngineSettings {
-  /// Returns the facts that `explain` shows about an exchange: the connector's facts, with the engine's own after the
+  /// Returns the facts that `explain` shows about an exchange: those of its route, with the engine's own after the
   /// first.
-  package func explain<C: Connector>(
-    _ request: TransferRequest, with options: ConnectionOptions, by connector: C.Type, _ settings: C.Settings
+  ///
+  /// - Parameters:
+  ///   - route: the facts about the route. The first one names the component that opens connections.
+  ///   - version: the HTTP version of the request's options.
+  ///   - isForwarded: whether a proxy receives the request with its whole URL. Default false.
+  package func explain(
+    _ request: TransferRequest, over route: [FetchExplanation.Fact], version: ConnectionOptions.HTTPVersion,
+    isForwarded: Bool = false
   ) -> [FetchExplanation.Fact] {
-    let isForwarded = C.isForwarded(request, with: options, settings)
-    let version = usableVersion(options.httpVersion, isForwarded: isForwarded)
-    let facts = C.explain(request, with: options, settings)
+    let version = usableVersion(version, isForwarded: isForwarded)
     let own: [FetchExplanation.Fact] = [
       .init("HTTP", Self.explanation(of: version, isTLS: request.head.scheme == "https")),
       .init("connections", "up to \(connectionsPerHost) for \(isForwarded ? "the proxy" : "a host")"),
     ]
-    return facts.prefix(1) + own + facts.dropFirst()
+    return route.prefix(1) + own + route.dropFirst()
   }
 
   private static func explanation(of version: ConnectionOptions.HTTPVersion, isTLS: Bool) -> String {

@@ -15,18 +15,22 @@ final class HTTPEngine {
   private static let spareLooks = 64
 
   let settings: EngineSettings
+  /// Settings in the form in which requests need them. Lifetimes are in nanoseconds, because converting a duration
+  /// takes two divisions of 128 bits.
+  let headLimits: ExchangeLimits
+  let addedFields: AddedFields
+  let connectionLifetime: Int64
+  private let idleLifetime: Int64
   let connector: any Connector
   let context: LoopContext
   let reference: EngineReference
-  private let clock: LoopClock
-  private var load: LoadCounter { reference.load }
 
   // Unchecked, like others below, because only the loop accesses this engine, and a lookup does not reenter it.
   @exclusivity(unchecked) private var defaultPartition: HostPartition?
   private(set) var partitions: [ConnectionOptions: HostPartition] = [:]
   private var partitionCleanup = CleanupRule(spare: 64)
   /// The hosts of all partitions. An action on all hosts is performed in this order.
-  private var hosts = NumberedTable<HostPool>()
+  private var hosts: [HostPool] = []
   @exclusivity(unchecked) private(set) var exchanges = NumberedTable<Exchange>()
   /// Jobs that wait for the check whether connections are still current, with the order of their arrival.
   private var held: [ObjectIdentifier: (turn: UInt64, job: EngineJob)] = [:]
@@ -41,28 +45,28 @@ final class HTTPEngine {
   /// The times at which exchanges are checked.
   // Unchecked for the same reason.
   @exclusivity(unchecked) private var looks = DeadlineHeap()
-  private var nextIdleEnd = Int64.max { didSet { context.noteDue(nextIdleEnd) } }
+  private var nextIdleEnd = Int64.max { didSet { context.scheduleEngines(at: nextIdleEnd) } }
   /// The time at which an HTTP/2 connection has work to do.
-  private var nextTick = Int64.max { didSet { context.noteDue(nextTick) } }
-  /// Hosts with free capacity, and HTTP/2 connections with bytes to send. Both are processed at the end of the turn.
-  private var served: [HostPool] = []
-  private var sending: [HTTP2Multiplexer] = []
-  private var isSettling = false
-  /// Events for the next turn: results of dials, and reads to continue.
-  private var events: [() -> Void] = []
+  private var nextTick = Int64.max { didSet { context.scheduleEngines(at: nextTick) } }
   private var isShutDown = false
 
   init(_ settings: EngineSettings, _ connector: any Connector, _ reference: EngineReference, _ context: LoopContext) {
     self.settings = settings
+    headLimits = ExchangeLimits(
+      headBytes: settings.maximumHeadBytes, fields: settings.maximumHeaderFields,
+      interimResponses: settings.maximumInterimResponses)
+    addedFields = AddedFields(
+      userAgent: settings.userAgent, sendsAccept: settings.sendsAccept, decompresses: settings.decompresses)
+    connectionLifetime = settings.connectionLifetime.nanoseconds
+    idleLifetime = settings.idleLifetime.nanoseconds
     self.connector = connector
     self.reference = reference
     self.context = context
-    clock = context.clock
     reference.core = self
     reference.group?.join(reference, context.inbox)
   }
 
-  var now: Int64 { clock.now }
+  var now: Int64 { context.now }
   /// Whether connections without a request are kept.
   var keepsIdle: Bool { settings.keepsIdle && !isShutDown }
   var isEmpty: Bool { exchanges.isEmpty && held.isEmpty }
@@ -71,14 +75,14 @@ final class HTTPEngine {
 
   /// Begins a job.
   func begin(_ job: EngineJob) {
-    if isShutDown { return refuse(job, .shutDown) }
+    if isShutDown { return job.refuse(.shutDown) }
     let key = HostKey(job.request.head)
     let partition = partition(for: job)
     do throws(TransportError) {
       let host = try host(key, in: partition)
       if !holds(job, for: host) { enter(job, host) }
     } catch {
-      refuse(job, error)
+      job.refuse(error)
     }
   }
 
@@ -88,8 +92,8 @@ final class HTTPEngine {
     guard !isShutDown, job.upload == nil, job.usesDefaultOptions,
       let host = defaultPartition?.hosts[HostKey(job.request.head)], host.machine.mayServeAlone
     else { return false }
-    clock.update()
-    if let state = host.route.state, state.mustCheck(now: clock.now) { return false }
+    context.updateNow()
+    if let state = host.route.state, state.mustCheck(now: now) { return false }
     enter(job, host)
     return true
   }
@@ -107,7 +111,7 @@ final class HTTPEngine {
   /// job's time has passed.
   private func holds(_ job: EngineJob, for host: HostPool) -> Bool {
     // A check whose time has passed already would end in this turn, and begin again.
-    guard clock.now < job.expiresAt, let state = host.route.state, state.mustCheck(now: clock.now) else { return false }
+    guard now < job.expiresAt, let state = host.route.state, state.mustCheck(now: now) else { return false }
     latestHeldTurn += 1
     held[ObjectIdentifier(job)] = (latestHeldTurn, job)
     // The check may outlive the engine, whose jobs are cancelled then. A weak reference would make reference counting
@@ -120,10 +124,10 @@ final class HTTPEngine {
   }
 
   private func enter(_ job: EngineJob, _ host: HostPool) {
-    if job.isCancelled { return refuse(job, .cancelled()) }
-    if clock.now >= job.expiresAt { return refuse(job, .expiredInQueue(job.request)) }
-    guard reference.group?.queued ?? queuedCount < settings.queuedRequests || !host.isFull else {
-      return refuse(job, .queueFull(settings.queuedRequests))
+    if job.isCancelled { return job.refuse(.cancelled()) }
+    if now >= job.expiresAt { return job.refuse(.expiredInQueue(job.request)) }
+    guard reference.group?.queued ?? queuedCount < settings.maximumQueuedRequests || !host.isFull else {
+      return job.refuse(.queueFull(settings.maximumQueuedRequests))
     }
     let exchange = Exchange(job, host: host)
     exchange.register(as: exchanges.add(exchange))
@@ -131,27 +135,22 @@ final class HTTPEngine {
     host.enter(exchange)
   }
 
-  private func refuse(_ job: EngineJob, _ error: TransportError) {
-    load.end()
-    job.finish(error, facts: nil)
-  }
-
   private func partition(for job: EngineJob) -> HostPartition {
     if job.usesDefaultOptions, let defaultPartition { return defaultPartition }
     if job.sharedOptions.areGiven, let known = partitions[job.options] { return known }
     if partitionCleanup.isDue(count: partitions.count) { forgetUnusedPartitions() }
-    let partition = HostPartition(job.sharedOptions, isDefault: job.usesDefaultOptions)
+    let partition = HostPartition(job.sharedOptions)
     if job.sharedOptions.areGiven { partitions[job.options] = partition }
     if job.usesDefaultOptions { defaultPartition = partition }
     return partition
   }
 
   private func forgetUnusedPartitions() {
-    partitions = partitions.filter { $0.value.isDefault || !$0.value.isUnused }
-    partitionCleanup.noteKept(partitions.count)
+    partitions = partitions.filter { $0.value === defaultPartition || !$0.value.isUnused }
+    partitionCleanup.cleanedUp(keeping: partitions.count)
     var kept = Set(partitions.values.map { ObjectIdentifier($0.options) })
     if let defaultPartition { kept.insert(ObjectIdentifier(defaultPartition.options)) }
-    for host in hosts.all where !kept.contains(ObjectIdentifier(host.options)) { hosts.remove(host.number) }
+    hosts.removeAll { !kept.contains(ObjectIdentifier($0.options)) }
   }
 
   private func host(_ key: HostKey, in partition: HostPartition) throws(TransportError) -> HostPool {
@@ -162,39 +161,30 @@ final class HTTPEngine {
     if let host = partition.host(spelled: key, target) { return host }
     let route = try connector.route(for: key, with: partition.options)
     if partition.cleanup.isDue(count: partition.hosts.count) {
-      for host in hosts.all where host.options === partition.options && host.isUnused { hosts.remove(host.number) }
+      hosts.removeAll { $0.options === partition.options && $0.isUnused }
       partition.forgetUnused()
     }
-    let host = (route.proxy == nil ? nil : partition.proxies[route.key]) ?? makeHost(key, target, route, in: partition)
+    let shared = route.proxy == nil ? nil : partition.proxies[route.key]
+    let host = shared ?? HostPool(key: key, target: target, route: route, options: partition.options, engine: self)
+    if shared == nil { hosts.append(host) }
     partition.add(host, for: key, target)
     return host
   }
 
-  private func makeHost(_ key: HostKey, _ target: TrustTarget, _ route: Route, in partition: HostPartition) -> HostPool
-  {
-    let host = HostPool(key: key, target: target, route: route, options: partition.options, engine: self)
-    host.number = hosts.add(host)
-    return host
-  }
-
   func cancel(_ job: EngineJob) {
-    if let (_, job) = held.removeValue(forKey: ObjectIdentifier(job)) { return refuse(job, .cancelled()) }
+    if let (_, job) = held.removeValue(forKey: ObjectIdentifier(job)) { return job.refuse(.cancelled()) }
     guard let exchange = exchanges[job.exchange] else { return }
     exchange.host.conclude(exchange, .cancelled(requestSent: exchange.requestSent))
   }
 
-  func resumeReceiving(_ job: EngineJob) { exchanges[job.exchange]?.resumeReceiving() }
-
-  func resumeSending(_ job: EngineJob) { exchanges[job.exchange]?.resumeSending() }
-
   /// Stops accepting jobs. Idle connections are closed now, and the others when their exchanges end.
   func shutDown(cancelling: Bool) {
     isShutDown = true
-    for host in hosts.all { host.stopKeeping() }
+    for host in hosts { host.machine.stopKeeping() }
     if cancelling {
       let waiting = held.values.sorted { $0.turn < $1.turn }
       held = [:]
-      for (_, job) in waiting { refuse(job, .shutDown) }
+      for (_, job) in waiting { job.refuse(.shutDown) }
       for exchange in exchanges.all { exchange.host.conclude(exchange, .shutDown) }
     }
     while let oldest = oldestIdle() { retire(oldest) }
@@ -203,51 +193,36 @@ final class HTTPEngine {
 
   private func finishShutdown() {
     guard isShutDown, isEmpty else { return }
-    for host in hosts.all { host.cancelDials() }
+    for host in hosts { host.cancelDials() }
     reference.isFinished.change { $0 = true }
-  }
-
-  /// Ends an exchange that has no connection.
-  func end(_ exchange: Exchange, _ error: TransportError) {
-    let facts = exchange.facts()
-    exchange.noteOver()
-    answer(exchange, error, facts: facts)
   }
 
   /// Answers the job of an exchange that has ended.
   ///
   /// - Parameter stream: the link as a stream, if the response ended HTTP on it.
   func answer(
-    _ exchange: Exchange, _ failure: TransportError?, facts: TransferFacts, upgraded stream: (any ByteStream)? = nil
+    _ exchange: Exchange, _ failure: TransportError?, facts: TransferFacts, upgraded stream: (any ByteStream)?
   ) {
     guard exchanges.remove(exchange.number) != nil else {
       stream?.close()
       return
     }
     context.exchanges -= 1
-    load.end()
+    reference.load.decrement()
     exchange.report(failure, facts: facts, upgraded: stream)
     if isShutDown { finishShutdown() }
   }
 
   // MARK: The loop's turn
 
-  /// Processes the events that have been recorded so far.
-  func turn() {
-    // Events that result are processed in the next turn, so that others are served in between.
-    let current = events
-    events = []
-    for event in current { event() }
-  }
-
   func expire(now: Int64) {
     look(now: now)
     if now >= nextTick {
       nextTick = .max
-      for host in hosts.all where host.hasHTTP2 { host.tick(now: now) }
+      for host in hosts { host.tick(now: now) }
     }
     if now >= nextIdleEnd { retireIdle(now: now) }
-    context.noteDue(min(looks.next, nextTick, nextIdleEnd))
+    context.scheduleEngines(at: min(looks.next, nextTick, nextIdleEnd))
   }
 
   /// Checks the exchanges whose deadlines have passed.
@@ -258,14 +233,14 @@ final class HTTPEngine {
       guard let exchange = exchanges[entry.number], exchange.lookDueAt == entry.time else { continue }
       exchange.lookDueAt = .max
       if exchange.expiresAt <= now { exchange.expire(now: now) }
-      if exchange.state != .over { noteExpiry(of: exchange) }
+      if !exchange.isOver { scheduleCheck(of: exchange) }
     }
   }
 
   private func retireIdle(now: Int64) {
     nextIdleEnd = .max
     while let oldest = oldestIdle() {
-      let end = oldest.idleSince.adding(nanoseconds: settings.idleLifetime)
+      let end = oldest.idleSince.adding(nanoseconds: idleLifetime)
       if now < end { return nextIdleEnd = end }
       retire(oldest)
     }
@@ -273,35 +248,20 @@ final class HTTPEngine {
 
   func retire(_ connection: HTTPConnection) {
     connection.session?.retire()
-    noteBusy(connection)
+    becameBusy(connection)
   }
 
   func oldestIdle() -> HTTPConnection? { idle.first { connections[$0]?.idleTurn }.flatMap { connections[$0] } }
 
-  /// Serves the hosts with free capacity, and sends the queued bytes of HTTP/2 connections, all of a turn at once.
-  func settle() {
-    isSettling = false
-    while !(served.isEmpty && sending.isEmpty) {
-      let hosts = served
-      served = []
-      for host in hosts { host.serve() }
-      let connections = sending
-      sending = []
-      for connection in connections { connection.flush() }
-    }
-  }
-
   func tearDown() {
-    for host in hosts.all { host.tearDown() }
+    for host in hosts { host.tearDown() }
     for connection in connections.all { connection.close() }
     // Hosts, connections and exchanges refer to the engine. Releasing them breaks the cycles.
     partitions = [:]
     defaultPartition = nil
-    hosts = NumberedTable()
-    served = []
-    sending = []
+    hosts = []
+    context.forget(self)
     exchanges = NumberedTable()
-    events = []
     reference.leaveGroup(queued: queuedCount, idle: idle.count)
     reference.core = nil
     reference.isFinished.change { $0 = true }
@@ -309,71 +269,49 @@ final class HTTPEngine {
 
   // MARK: Called by its hosts
 
-  /// Records an event for the next ``turn()``.
-  func noteEvent(_ event: @escaping () -> Void) {
-    if events.isEmpty { context.mustTurn(self) }
-    events.append(event)
-  }
-
-  /// Requests a call of `settle` before the turn ends.
-  private func mustSettle() {
-    if isSettling { return }
-    isSettling = true
-    context.mustSettle(self)
-  }
-
   func register(_ connection: HTTPConnection) -> UInt64 {
-    reference.noteOpened()
+    reference.countOpened()
     return connections.add(connection)
   }
 
   func unregister(_ connection: HTTPConnection) { connections.remove(connection.number) }
 
-  func noteQueued(_ change: Int) {
+  func countQueued(_ change: Int) {
     queuedCount += change
-    reference.group?.noteQueued(change)
+    reference.group?.countQueued(change)
   }
 
   /// Schedules a check of an exchange for the time when its next limit passes.
-  func noteExpiry(of exchange: Exchange) {
+  func scheduleCheck(of exchange: Exchange) {
     let time = exchange.expiresAt
     guard time < exchange.lookDueAt else { return }
     exchange.lookDueAt = time
     looks.add(time, exchange.number)
-    if looks.next == time { context.noteDue(time) }
+    if looks.next == time { context.scheduleEngines(at: time) }
     guard looks.count > 2 * exchanges.count + Self.spareLooks else { return }
     looks.keep { entry in exchanges[entry.number]?.lookDueAt == entry.time }
   }
 
-  func noteTick(_ time: Int64) { if time < nextTick { nextTick = time } }
-
-  /// Records that a host has free capacity. A host is recorded once until it is served.
-  func noteService(_ host: HostPool) {
-    if host.isAwaitingService { return }
-    host.isAwaitingService = true
-    served.append(host)
-    mustSettle()
-  }
-
-  /// Records that an HTTP/2 connection has bytes to send. The connection calls this once until it is flushed.
-  func noteOutput(_ connection: HTTP2Multiplexer) {
-    sending.append(connection)
-    mustSettle()
-  }
+  func scheduleTick(at time: Int64) { if time < nextTick { nextTick = time } }
 
   /// Records that no request uses the connection any longer. If there are too many, the one that has been idle longest
   /// is closed.
-  func noteIdle(_ connection: HTTPConnection) {
-    connection.noteIdle(turn: idle.append(connection.number), now: clock.now)
-    if idle.count == 1 { nextIdleEnd = connection.idleSince.adding(nanoseconds: settings.idleLifetime) }
-    reference.noteIdle(connection, count: idle.count)
+  func becameIdle(_ connection: HTTPConnection) {
+    connection.becameIdle(turn: idle.append(connection.number), now: now)
+    if idle.count == 1 { nextIdleEnd = connection.idleSince.adding(nanoseconds: idleLifetime) }
+    if let group = reference.group {
+      if idle.count == 1 { reference.publishIdle(since: connection.idleSince) }
+      group.countIdle(1)
+    }
     limitIdle()
   }
 
   /// Records that the connection is in use, or closed. Does nothing if it was not idle.
-  func noteBusy(_ connection: HTTPConnection) {
-    guard connection.noteBusy() else { return }
-    idle.noteGone { connections[$0]?.idleTurn }
-    reference.noteBusy(idleCount: idle.count)
+  func becameBusy(_ connection: HTTPConnection) {
+    guard connection.becameBusy() else { return }
+    idle.removeOne { connections[$0]?.idleTurn }
+    guard let group = reference.group else { return }
+    if idle.count == 0 { reference.publishIdle(since: nil) }
+    group.countIdle(-1)
   }
 }

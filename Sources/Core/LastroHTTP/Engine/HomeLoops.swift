@@ -21,19 +21,13 @@ package struct HomeLoops: Hashable, Sendable {
   ///   - key: a hash of the properties by which connections are shared.
   ///   - count: the number of loops, at least 1.
   package init(of key: UInt64, among count: Int) {
-    guard count > 1 else { return }
-    var highest = Self.score(of: key, on: 0), next = Self.score(of: key, on: 1)
-    second = 1
-    if next > highest {
-      swap(&highest, &next)
-      swap(&home, &second)
-    }
-    for loop in 2..<max(2, count) {
+    var highest: UInt64 = 0, next: UInt64 = 0
+    for loop in 0..<count {
       let score = Self.score(of: key, on: loop)
-      if score > highest {
+      if loop == 0 || score > highest {
         (second, next) = (home, highest)
         (home, highest) = (loop, score)
-      } else if score > next {
+      } else if loop == 1 || score > next {
         (second, next) = (loop, score)
       }
     }

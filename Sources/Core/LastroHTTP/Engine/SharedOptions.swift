@@ -8,15 +8,10 @@ package final class SharedOptions: Sendable {
   /// Whether the options were given, and are not the defaults of the dialer.
   let areGiven: Bool
 
-  package init(_ options: ConnectionOptions) {
-    self.options = options
-    areGiven = true
-  }
-
   /// Creates the options.
   ///
   /// - Parameter options: the options; `nil` for the dialer's own.
-  package init(given options: ConnectionOptions?) {
+  package init(_ options: ConnectionOptions?) {
     self.options = options ?? ConnectionOptions()
     areGiven = options != nil
   }

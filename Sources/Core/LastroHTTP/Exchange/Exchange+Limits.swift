@@ -39,14 +39,16 @@ extension Exchange {
 
   /// Whether nothing moves because of our own side: the reader is slow, or the source of the upload is slow while no
   /// response has arrived.
-  private var waitsForUs: Bool { receiver.isPaused || (sendingPaused && receiver.route.response == nil) }
+  private var waitsForUs: Bool { receiver.isPaused || (upload.isPaused && receiver.route.response == nil) }
 
   /// Handles a limit or a scheduled look that is due.
   func expire(now: Int64) {
     if case .awaited = rest { return answerHead() }
     if let runner, runner.look(now: now) { return }
     if now >= patienceEndsAt, now < job.expiresAt { return cutLate() }
-    if !isAlive(now: now) { timeOut(now: now) }
+    if isAlive(now: now) { return }
+    runner?.limitPassed(now: now)
+    host.conclude(self, timeOutError(now: now))
   }
 
   /// Returns whether only a scheduled look is due, and no limit has passed.
@@ -60,11 +62,6 @@ extension Exchange {
       isAlone: runner.isAlone)
     wasActive(at: activity)
     return now < activity.adding(nanoseconds: limit)
-  }
-
-  private func timeOut(now: Int64) {
-    runner?.limitPassed(now: now)
-    host.conclude(self, timeOutError(now: now))
   }
 
   /// Returns the error for the limit that passed and the stage that the exchange had reached.
@@ -81,18 +78,19 @@ extension Exchange {
 
   /// Limits the time that is spent on the body of an error response.
   func limitPatience() {
-    guard receiver.route.isErrorAnswer, let limit = engine.settings.messages.errorBodyTime else { return }
+    guard receiver.route.isErrorAnswer, let limit = engine.settings.errorBodyTime else { return }
     // At most half of the remaining time is used, so that the status is reported before the deadline passes.
     let now = now
     let left = job.expiresAt == .max ? Int64.max : (job.expiresAt - now) / 2
     patienceEndsAt = now.adding(nanoseconds: min(limit.nanoseconds, left))
-    engine.noteExpiry(of: self)
+    engine.scheduleCheck(of: self)
   }
 
   /// Stops reading the body of an error response that takes too long, and finishes with its status.
   private func cutLate() {
     patienceEndsAt = .max
-    receiver.route.cutLate()
+    receiver.route.wasCut = true
+    receiver.route.cut = .late
     finish()
   }
 
@@ -102,6 +100,6 @@ extension Exchange {
     rest = .drained(until: lastActivity.adding(Self.drainTime))
     receiver.answerHead(facts())
     runner?.answeredAtHead()
-    if isRunning { engine.noteExpiry(of: self) }
+    if isRunning { engine.scheduleCheck(of: self) }
   }
 }

@@ -10,11 +10,11 @@ extension Exchange {
   ///
   /// - Returns: false if nothing more of the response is wanted.
   /// - Throws: the reason why the response cannot be accepted.
-  func take(
+  func receive(
     _ response: HTTPResponse, of head: ResponseHead, _ framing: ResponseFraming
   ) throws(TransportError) -> Bool {
     receiver.route.note(response, status: head.status, framing, toHead: job.isHead)
-    if sendingPaused { restartIdleTimeout() }
+    if upload.isPaused { restartIdleTimeout() }
     if head.status >= 300, job.request.dropsRedirectBodies, response.isRedirect { return dropBody() }
     guard try receiver.prepare(for: head) else { return false }
     decoder = try receiver.makeDecoder(for: head)
@@ -38,7 +38,7 @@ extension Exchange {
     }
     if patience > .zero {
       rest = .awaited(until: lastActivity.adding(patience))
-      engine.noteExpiry(of: self)
+      engine.scheduleCheck(of: self)
     } else {
       answerHead()
     }
@@ -50,13 +50,13 @@ extension Exchange {
 
 extension Exchange: BodySink {
   /// Receives a piece of the body as it was sent, before decoding.
-  func take(body bytes: UnsafeRawBufferPointer) throws(TransportError) -> BodyVerdict {
-    if receiver.isClosed { return .refused }
-    guard receiver.isDecoded else { return receiver.deliver(bytes) }
+  func receive(body bytes: UnsafeRawBufferPointer) throws(TransportError) -> BodyVerdict {
+    if receiver.route.wasCut { return .refused }
+    guard receiver.isDecoded else { return try receiver.deliver(bytes) }
     return try decoder?.receive(bytes, for: self) ?? .refused
   }
 
-  func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict { receiver.deliver(bytes) }
+  func deliver(_ bytes: UnsafeRawBufferPointer) throws(TransportError) -> BodyVerdict { try receiver.deliver(bytes) }
 
   func hasRoom() -> Bool { receiver.hasRoom() }
 

@@ -12,26 +12,14 @@ internal import LastroWire
 ///
 /// Owner: ``HTTPEngine``. Thread: the loop's. The class is not `Sendable`, so the compiler keeps it on that thread.
 final class Exchange {
-  enum State {
-    case waiting
-    case running
-    case over
-  }
-
-  enum Start {
-    case running
-    /// The connection cannot carry the exchange, but another one may.
-    case outdated
-    case failed(TransportError)
-  }
-
   /// The exchange's number in the engine.
   private(set) var number: UInt64 = 0
   let job: EngineJob
   let host: HostPool
   // Unchecked because only the loop uses it, and delivering a body does not call back into the exchange.
   @exclusivity(unchecked) var receiver: ResponseReceiver
-  private(set) var state = State.waiting
+  /// Whether the exchange has ended. It may still have its connection.
+  private(set) var isOver = false
   /// The runner on the connection; `nil` while the exchange waits, and once it is over.
   private(set) var runner: (any ExchangeRunner)?
 
@@ -52,10 +40,8 @@ final class Exchange {
   var requestSent = false
   private(set) var sentAt: Int64?
   var sentBytes: Int64 = 0
-  /// The number of bytes of the request body that were handed to the runner.
-  var uploadOffset = 0
-  /// Whether the source of the body has no bytes at the moment.
-  var sendingPaused = false
+  // Unchecked because only the loop uses it, and reading from the source does not call back into the exchange.
+  @exclusivity(unchecked) var upload = UploadProgress()
 
   // MARK: The response
 
@@ -117,7 +103,8 @@ final class Exchange {
 
   var engine: HTTPEngine { host.engine }
   var now: Int64 { host.engine.now }
-  var isRunning: Bool { state == .running }
+  var isRunning: Bool { runner != nil && !isOver }
+  var isWaiting: Bool { runner == nil && !isOver }
 
   /// The connection that the exchange runs on.
   var connection: HTTPConnection? { runner?.connection }
@@ -125,30 +112,28 @@ final class Exchange {
   // MARK: Changes of state
 
   /// Puts the exchange into the running state, and starts its upload.
-  func run(by runner: any ExchangeRunner, isOnReused: Bool) {
-    state = .running
+  func run(by runner: any ExchangeRunner) {
     self.runner = runner
-    self.isOnReused = isOnReused
+    runner.connection.beganExchange()
+    isOnReused = runner.connection.isReused
     job.upload?.start { [weak job] in job?.resumeSending() }
   }
 
   /// Puts the exchange back into the waiting state, as if nothing had been sent.
   func rewind() {
-    state = .waiting
     runner?.detach()
     runner = nil
-    uploadOffset = 0
-    sendingPaused = false
+    upload = UploadProgress()
     receiver.isBounded = false
     firstByteAt = nil
     trailers = [:]
     dialBeganAt = nil
   }
 
-  /// Puts the exchange into its final state. It may still have its connection.
-  func noteOver() {
-    state = .over
-    uploadOffset = committedBodyBytes
+  /// Puts the exchange into its final state.
+  func markOver() {
+    isOver = true
+    upload.offset = committedBodyBytes
   }
 
   /// Leaves the connection, which serves other exchanges if it can.
@@ -163,7 +148,7 @@ final class Exchange {
   /// Records that the head of the request was sent, or may be sent from here on.
   func headGoesOut() {
     sentAt = now
-    job.noteSent()
+    job.markSent()
   }
 
   /// Records activity, which restarts the idle timeout.
@@ -181,12 +166,19 @@ final class Exchange {
   /// Restarts the idle timeout, which did not run while the exchange waited for our own side.
   func restartIdleTimeout() {
     lastActivity = now
-    engine.noteExpiry(of: self)
+    engine.scheduleCheck(of: self)
   }
 
-  func received(interim head: ResponseHead) { job.request.report(interim: head) }
+  /// Reports an interim response to a caller that observes them, other than 100 and 101.
+  func received(interim head: ResponseHead) {
+    guard let report = job.request.onInterimResponse, head.status != 100, head.status != 101 else { return }
+    if let response = try? HTTPResponse(head) { report(response) }
+  }
 
-  func received(trailers fields: [ResponseHead.Field]) { trailers = HTTPFields(trailers: fields) }
+  /// Records the trailers of the response, which were checked by a machine.
+  func received(trailers fields: [ResponseHead.Field]) {
+    trailers = HTTPFields(fields.compactMap { try? HTTPField($0) })
+  }
 
   // MARK: The end of the response
 
@@ -203,8 +195,8 @@ final class Exchange {
     guard isRunning else { return }
     if awaitsUpload { return finish() }
     if let error = failureOfSourceAtEnd { return host.conclude(self, error) }
-    guard sendingPaused else { return }
-    sendingPaused = false
+    guard upload.isPaused else { return }
+    upload.isPaused = false
     restartIdleTimeout()
     runner?.resumeSending()
   }
@@ -213,31 +205,40 @@ final class Exchange {
   /// before the end of the upload's source waits for that end.
   func finish() {
     if let error = failureOfSourceAtEnd { return fail(error) }
-    awaitsUpload = !receiver.route.wasCut && awaitsSourceEnd
+    awaitsUpload = if case .wait = supplyAtEnd { true } else { false }
     if !awaitsUpload { host.conclude(self, nil) }
+  }
+
+  /// The error with which the request fails although all announced bytes were read; `nil` if it does not fail.
+  var failureOfSourceAtEnd: TransportError? {
+    switch supplyAtEnd {
+    case .bytes: .sourceTooLong(job.request.body.length ?? 0).afterSending
+    case .failed(let error): error.afterSending
+    case .end, .wait, nil: nil
+    }
+  }
+
+  /// The state of the upload's source after the last announced byte; `nil` before that byte, and where the state does
+  /// not matter: the outcome of an error response does not depend on the upload.
+  private var supplyAtEnd: UploadChannel.Supply? {
+    receiver.route.isErrorAnswer || receiver.route.wasCut ? nil : upload.supplyAtEnd(of: job)
   }
 
   /// Ends the exchange with an error, unless the response received so far matters more.
   func fail(_ error: TransportError) { host.conclude(self, receiver.route.weigh(error)) }
-
-  /// Stops reading the response, and ends the exchange with the bytes received so far or with the reason.
-  func stopReading() {
-    if receiver.route.wasCut { finish() } else { fail(receiver.failure ?? .noMemoryForBody) }
-  }
 
   /// Answers the job.
   ///
   /// - Parameter stream: the link as a stream, if the response ended HTTP on it.
   func report(_ failure: TransportError?, facts: TransferFacts, upgraded stream: (any ByteStream)? = nil) {
     // A failure in the rest of a redirect's body does not keep the redirect from being followed.
-    var isAwaited = false
-    if case .awaited = rest { isAwaited = true }
+    let isAwaited = if case .awaited = rest { true } else { false }
     receiver.report(
       isAwaited ? nil : failure, facts: facts, sentBytes: Int64(committedBodyBytes), upgraded: stream)
   }
 
   /// The number of bytes of the request body that were sent, or are about to be.
-  var committedBodyBytes: Int { runner?.committedBodyBytes ?? uploadOffset }
+  var committedBodyBytes: Int { runner?.committedBodyBytes ?? upload.offset }
 
   // MARK: Facts
 
@@ -252,10 +253,12 @@ final class Exchange {
     timings.total = .nanoseconds(max(0, now - startedAt))
     timings.queued = .nanoseconds(max(0, startedAt - job.enqueuedAt))
     // All values go into one initializer call, because each property that is set separately costs an allocation.
-    return TransferFacts(
+    var facts = TransferFacts(
       httpVersion: version, remoteAddress: connection?.facts.remoteAddress, remotePort: connection?.facts.remotePort,
       connectionID: connection?.facts.localPort.map(Int64.init), connectionReused: isOnReused, bytesSent: sentBytes,
       bytesReceived: receiver.wireBytes, resends: job.resends, trust: verdict, timings: timings,
-      bodyCut: receiver.route.cut, trailers: trailers)
+      trailers: trailers)
+    if let cut = receiver.route.cut { facts.bodyCut = cut }
+    return facts
   }
 }

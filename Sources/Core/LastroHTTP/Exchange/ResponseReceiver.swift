@@ -12,7 +12,6 @@ internal import LastroWire
 struct ResponseReceiver {
   private let job: EngineJob
   private let engine: HTTPEngine
-  private var clock: LoopClock { engine.context.clock }
   private var deliveries: Deliveries { engine.context.deliveries }
 
   var route = BodyRoute()
@@ -23,9 +22,6 @@ struct ResponseReceiver {
   private var delivered: Int64 = 0
   /// The number of bytes of the body as received over the wire.
   var wireBytes: Int64 = 0
-  /// The reason why we ended the exchange.
-  var failure: TransportError? { didSet { hasFailed = true } }
-  private(set) var hasFailed = false
   /// Whether the reader must take buffered bytes before more are received.
   var isPaused = false
   /// Whether flow control limits how many bytes can arrive while the reader takes none, as over HTTP/2.
@@ -59,31 +55,36 @@ struct ResponseReceiver {
 
   /// Returns the decoder of the body; `nil` if the body has no content coding that is decoded here.
   mutating func makeDecoder(for head: ResponseHead) throws(TransportError) -> BodyDecoder? {
-    let decoder = try BodyDecoder.make(
-      head, route.framing, to: job.request.head.method, expands: expandsBody, isStream: route.isStream,
-      limits: engine.settings.messages.decoding)
+    // This check comes first, because most bodies have no coding.
+    guard route.framing.hasContentEncoding, route.announcesBody, expandsBody else { return nil }
+    let limits = DecodingLimits(
+      codings: engine.settings.maximumContentCodings, ratio: engine.settings.maximumDecompressionRatio)
+    let decoder = try BodyDecoder(ContentCoding.list(of: head), limits: limits, isStream: route.isStream)
     isDecoded = decoder != nil
     return decoder
   }
 
   /// Whether we ask for content codings on the caller's behalf. A caller that sets `Accept-Encoding` or `Range`
-  /// receives the bytes as sent.
+  /// receives the bytes as sent: a part of a coded body could not be decoded.
   private var expandsBody: Bool {
-    engine.settings.messages.decompresses && job.request.head.headerFields.leaveCodingToUs
+    engine.settings.decompresses && !GivenFields(job.request.head.headerFields).contains(.coding)
   }
 
   /// Answers the job with the head, and the body as a stream.
-  func answerWithStream(_ facts: @autoclosure () -> TransferFacts) {
-    guard let channel = job.body, let response = route.response else { return }
-    let body = ResponseBody(source: StreamedBody(job, channel))
-    deliveries.answer(job, .success(TransferResponse(head: response, status: route.status, body: body, facts: facts())))
+  func answerWithStream(_ facts: TransferFacts) {
+    if let channel = job.body { answer(ResponseBody(source: StreamedBody(job, channel)), facts) }
   }
 
   /// Answers the job with the head alone.
-  func answerHead(_ facts: @autoclosure () -> TransferFacts) {
-    guard let response = route.response else { return }
-    deliveries.answer(
-      job, .success(TransferResponse(head: response, status: route.status, body: ResponseBody(Data()), facts: facts())))
+  func answerHead(_ facts: TransferFacts) { answer(ResponseBody(Data()), facts) }
+
+  /// Answers the job with the head and a body. Returns false if the job has an answer already, because its caller
+  /// cancelled it.
+  @discardableResult
+  private func answer(_ body: ResponseBody, _ facts: TransferFacts) -> Bool {
+    guard let response = route.response else { return true }
+    return deliveries.answer(
+      job, .success(TransferResponse(head: response, status: route.status, body: body, facts: facts)))
   }
 
   // MARK: Body
@@ -96,35 +97,25 @@ struct ResponseReceiver {
 
   /// The memory that the body may be received into without a copy, if it goes to a stream undecoded; `nil` otherwise.
   var streamSpace: UnsafeMutableRawBufferPointer? {
-    guard route.isStream, !isDecoded, !hasFailed, !route.wasCut else { return nil }
+    guard route.isStream, !isDecoded, !route.wasCut else { return nil }
     return job.body?.space()
   }
 
-  /// Whether no more of the body is accepted.
-  var isClosed: Bool { hasFailed || route.wasCut }
-
   /// Delivers a decoded piece of the body.
-  mutating func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict {
-    switch route.share(of: bytes.count, behind: delivered) {
-    case .none(let error):
-      failure = error
-      return .refused
-    case .part(let count):
-      if !collected.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(count))) { failure = .noMemoryForBody }
-      return .refused
-    case .cut: return .refused
-    case .all: return take(bytes)
-    }
+  ///
+  /// - Throws: the reason why the body cannot be accepted.
+  mutating func deliver(_ bytes: UnsafeRawBufferPointer) throws(TransportError) -> BodyVerdict {
+    let count = try route.share(of: bytes.count, behind: delivered)
+    guard route.wasCut else { return try passToSink(bytes) }
+    guard collected.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(count))) else { throw .noMemoryForBody }
+    return .refused
   }
 
-  private mutating func take(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict {
+  private mutating func passToSink(_ bytes: UnsafeRawBufferPointer) throws(TransportError) -> BodyVerdict {
     switch route.sink {
     case .collect:
       if collected.isEmpty, let room = route.reservation(beyond: bytes.count) { _ = collected.reserve(room) }
-      guard collected.append(bytes) else {
-        failure = .noMemoryForBody
-        return .refused
-      }
+      guard collected.append(bytes) else { throw .noMemoryForBody }
     case .stream: if !offer(bytes) { return .full }
     case .undecided, .drop: return .taken
     }
@@ -137,7 +128,7 @@ struct ResponseReceiver {
     switch job.body?.offer(bytes, isBounded: isBounded && !isDecoded) {
     case .taken, nil: break
     case .takenBeyond: isPaused = true
-    case .takenForReader: deliveries.noteBody(of: job)
+    case .takenForReader: deliveries.scheduleReader(of: job)
     case .full:
       isPaused = true
       return false
@@ -150,14 +141,14 @@ struct ResponseReceiver {
   /// Reports the progress of the upload, if a report is due.
   mutating func tellSent(_ count: @autoclosure () -> Int) {
     guard progress != nil else { return }
-    let now = clock.now
+    let now = engine.now
     progress?.sent(Int64(count()), at: now)
   }
 
   /// Reports the progress of the response body, if a report is due.
   private mutating func tellReceived() {
     guard progress != nil else { return }
-    let total = route.length, now = clock.now, wireBytes = wireBytes
+    let total = route.length, now = engine.now, wireBytes = wireBytes
     progress?.received(decoded: delivered, at: now, wire: { wireBytes }, of: total)
   }
 
@@ -189,13 +180,9 @@ struct ResponseReceiver {
     }
     switch route.sink {
     case .collect, .drop:
-      if let response = route.response {
-        let body = stream.map(ResponseBody.init(upgraded:)) ?? ResponseBody(collected.take())
-        let isTaken = deliveries.answer(
-          job, .success(TransferResponse(head: response, status: route.status, body: body, facts: facts)))
-        // If the caller has given up, the stream must be closed here.
-        if !isTaken { stream?.close() }
-      }
+      let body = stream.map(ResponseBody.init(upgraded:)) ?? ResponseBody(collected.take())
+      // If the caller has given up, the stream must be closed here.
+      if !answer(body, facts) { stream?.close() }
     case .undecided, .stream: break
     }
     job.finish(nil, facts: facts)

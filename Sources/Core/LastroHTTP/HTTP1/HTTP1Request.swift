@@ -28,34 +28,34 @@ package struct HTTP1Request {
   ) throws(TransportError) {
     let head = request.head
     let given = GivenFields(head.headerFields)
-    framing = Self.framing(of: request)
+    framing = request.framing
     addsExpect = mayExpect && framing.deservesExpect && !given.contains(.expect)
     expectsContinue = addsExpect || given.contains(.expect)
     asksToClose = given.contains(.close)
     do throws(RequestViolation) {
-      try writer.begin(method: head.method.rawValue, target: target ?? head.path ?? "/")
+      try writer.writeRequestLine(method: head.method.rawValue, target: target ?? head.path ?? "/")
       try common.write(head, given, to: &writer)
       if let proxyAuthorization, !given.contains(.proxyAuthorization) {
         try writer.add("Proxy-Authorization", proxyAuthorization)
       }
       // HTTP/1.1 allows one Cookie field, but swift-http-types keeps a field for each cookie.
-      try Self.write(given.contains(.cookie) ? head.headerFields.withOneCookieField : head.headerFields, to: &writer)
+      let fields = given.contains(.cookie) ? head.headerFields.withOneCookieField : head.headerFields
+      for field in fields where field.name.canonicalName != "host" {
+        try field.withUnsafeBytesOfValue { value throws(RequestViolation) in try writer.add(field.name.rawName, value) }
+      }
       if given.isDisjoint(with: .framing), let field = framing.field { try writer.add(field.name, field.value) }
       if addsExpect { try writer.add("Expect", "100-continue") }
-      try writer.end()
+      try writer.writeEmptyLine()
     } catch {
       throw error.transportError
     }
   }
+}
 
-  private static func write(_ fields: HTTPFields, to writer: inout RequestWriter) throws(RequestViolation) {
-    for field in fields where field.name.canonicalName != "host" {
-      try field.withUnsafeBytesOfValue { value throws(RequestViolation) in try writer.add(field.name.rawName, value) }
-    }
-  }
-
-  private static func framing(of request: TransferRequest) -> RequestFraming {
-    guard request.hasBody else { return .known(0, method: request.head.method.rawValue) }
-    return request.body.length.map(RequestFraming.length) ?? .chunked
+extension TransferRequest {
+  /// The framing of the body. HTTP/2 uses only its length.
+  var framing: RequestFraming {
+    guard hasBody else { return .known(0, method: head.method.rawValue) }
+    return body.length.map(RequestFraming.length) ?? .chunked
   }
 }

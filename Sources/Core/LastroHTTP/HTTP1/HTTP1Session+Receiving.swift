@@ -13,7 +13,7 @@ extension HTTP1Session {
   /// Reads for as long as more bytes are likely to be available. A fast body would otherwise need a turn of the loop,
   /// and wake its reader, for each buffer.
   func read() {
-    connection.noteReading()
+    connection.beganReading()
     for _ in 0..<Self.turnReads where !readOnce() { return }
     connection.readOn()
   }
@@ -25,16 +25,11 @@ extension HTTP1Session {
       isBulk = false
       return false
     }
-    if isBulk, let space = bodySpace(of: exchange) { return readOnce(into: space, for: exchange) }
-    return readOnce(into: exchange.engine.context.scratch, for: exchange)
-  }
-
-  private func readOnce(into space: UnsafeMutableRawBufferPointer, for exchange: Exchange) -> Bool {
-    let connection = connection
+    let space = bodySpace(of: exchange) ?? exchange.engine.context.scratch
     let step = connection.link.receive(into: space)
     guard case .moved(let count) = step else {
       isBulk = false
-      noteEnd(step)
+      handleEnd(step, of: exchange)
       return false
     }
     // In a large body, a TLS record that is not full does not mean that no further records are available.
@@ -46,18 +41,18 @@ extension HTTP1Session {
     return isBulk || connection.link.mayHaveMore
   }
 
-  private func noteEnd(_ step: LinkStep) {
+  private func handleEnd(_ step: LinkStep, of exchange: Exchange) {
     switch step {
     case .moved, .wait: break
-    case .end(let isClean): connectionEnded(cleanly: isClean)
-    case .failed: receivingFailed(connection.link.failure ?? .goneBeforeSending)
+    case .end(let isClean): ended(exchange, cleanly: isClean)
+    case .failed: ended(exchange, cleanly: false, connection.link.failure ?? .goneBeforeSending)
     }
   }
 
-  /// Returns memory of the body stream to receive into, if the bytes that arrive next can only be body bytes; `nil`
-  /// otherwise.
+  /// Returns memory of the body stream to receive into, if many bytes are likely to arrive next, and they can only be
+  /// body bytes; `nil` otherwise.
   private func bodySpace(of exchange: Exchange) -> UnsafeMutableRawBufferPointer? {
-    guard let length = exchange.receiver.route.framing.contentLength, let space = exchange.receiver.streamSpace,
+    guard isBulk, let length = exchange.receiver.route.framing.contentLength, let space = exchange.receiver.streamSpace,
       length - exchange.receiver.wireBytes >= Int64(space.count)
     else { return nil }
     return space
@@ -69,18 +64,18 @@ extension HTTP1Session {
   private func receive(_ bytes: UnsafeRawBufferPointer, for exchange: Exchange) {
     exchange.receivedBytes()
     do throws(HTTP1Failure) {
-      try take(bytes, for: exchange)
+      try parse(bytes, for: exchange)
     } catch {
       return fail(exchange, error)
     }
     guard self.exchange === exchange else { return }
     // The response may have asked for the body of the request, or refused it.
-    if machine.writing == .body || machine.writing == .stopped { pump(exchange) } else { noteTimer(of: exchange) }
+    if machine.writing == .body || machine.writing == .stopped { pump(exchange) } else { updateTimer(of: exchange) }
   }
 
   /// Parses bytes of a response. The end of the response may start the next exchange on this session, so the caller
   /// must compare its exchange afterwards.
-  private func take(_ bytes: UnsafeRawBufferPointer, for exchange: Exchange) throws(HTTP1Failure) {
+  private func parse(_ bytes: UnsafeRawBufferPointer, for exchange: Exchange) throws(HTTP1Failure) {
     var position = 0
     let now = UInt64(clamping: exchange.lastActivity)
     while true {
@@ -90,16 +85,18 @@ extension HTTP1Session {
       case .interim(let head): exchange.received(interim: head)
       case .head(let head):
         if addsExpect, machine.refusesExpect, exchange.host.sendWithoutExpect(exchange) { return }
-        guard take(head, for: exchange) else { return exchange.stopReading() }
+        guard accept(head, for: exchange) else { return }
       case .body(let count):
         let part = UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
-        switch take(body: part, for: exchange) {
+        let verdict: BodyVerdict
+        do throws(TransportError) { verdict = try exchange.receive(body: part) } catch { return exchange.fail(error) }
+        switch verdict {
         case .taken:
-          machine.take(count)
+          machine.markUsed(count)
           exchange.receiver.wireBytes += Int64(count)
           position += count
         case .full: return hold(UnsafeRawBufferPointer(rebasing: bytes[position...]))
-        case .refused: return exchange.stopReading()
+        case .refused: return exchange.finish()
         }
       case .end: return endResponse(of: exchange)
       case .tunnel: return becomeTunnel(exchange, with: UnsafeRawBufferPointer(rebasing: bytes[position...]))
@@ -107,8 +104,8 @@ extension HTTP1Session {
     }
   }
 
-  /// Processes the final head; returns false if nothing more of the response is wanted.
-  private func take(_ head: ResponseHead, for exchange: Exchange) -> Bool {
+  /// Processes the final head; returns false if it has ended the exchange.
+  private func accept(_ head: ResponseHead, for exchange: Exchange) -> Bool {
     let host = exchange.host
     exchange.version = head.version.minor == 0 ? "1.0" : "1.1"
     if machine.continueTimedOut { host.mayExpect = false }
@@ -116,20 +113,12 @@ extension HTTP1Session {
       if head.status == 407, host.route.proxy != nil { throw .proxyWantsCredentials }
       let response = try host.heads.response(head, known: machine.takeKnown())
       connection.keepAlive = host.heads.keepAlive
-      return try exchange.take(response, of: head, machine.responseFraming)
+      if try exchange.receive(response, of: head, machine.responseFraming) { return true }
+      exchange.finish()
     } catch {
-      exchange.receiver.failure = error
-      return false
+      exchange.fail(error)
     }
-  }
-
-  private func take(body part: UnsafeRawBufferPointer, for exchange: Exchange) -> BodyVerdict {
-    do throws(TransportError) {
-      return try exchange.take(body: part)
-    } catch {
-      exchange.receiver.failure = error
-      return .refused
-    }
+    return false
   }
 
   /// Keeps bytes until the reader has room, and stops watching the link for reading.

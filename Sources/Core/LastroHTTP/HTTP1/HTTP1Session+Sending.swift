@@ -13,7 +13,7 @@ extension HTTP1Session {
   private static let partBytes = 128 * 1024
 
   /// The number of bytes of the request body that were sent, or are waiting in ``outgoing``.
-  var committedBodyBytes: Int { (exchange?.uploadOffset ?? 0) - part.count }
+  var committedBodyBytes: Int { (exchange?.upload.offset ?? 0) - part.count }
 
   /// Queues a small body, so that it is sent together with the head.
   func joinBody(of exchange: Exchange) {
@@ -40,7 +40,7 @@ extension HTTP1Session {
   func pump(_ exchange: Exchange) {
     var budget = exchange.engine.settings.sentBytesPerTurn
     wantsToWrite = false
-    while budget > 0, !exchange.receiver.hasFailed {
+    while budget > 0, sourceFailure == nil {
       switch flush(exchange, &budget) {
       case .wait: wantsToWrite = true
       case .end, .failed: machine.writeFailed()
@@ -56,8 +56,8 @@ extension HTTP1Session {
     }
     if budget <= 0 { wantsToWrite = true }
     dropUnwanted(of: exchange)
-    noteTimer(of: exchange)
-    if let failure = exchange.receiver.failure { return exchange.host.conclude(exchange, failure) }
+    updateTimer(of: exchange)
+    if let sourceFailure { return exchange.host.conclude(exchange, sourceFailure) }
     if machine.connection != .inUse, machine.reading == .complete {
       // The source may still be open and awaited. A socket that accepts bytes would wake the loop continuously in the
       // meantime.
@@ -85,7 +85,7 @@ extension HTTP1Session {
       let step = outgoing.withUnsafeBytes { connection.send(UnsafeRawBufferPointer(rebasing: $0[written...])) }
       guard case .moved(let count) = step else { return step }
       written += count
-      noteSent(count, of: exchange, &budget)
+      recordSent(count, of: exchange, &budget)
       if budget <= 0, hasOutgoing { return .wait }
     }
     outgoing.removeAll(keepingCapacity: true)
@@ -95,13 +95,13 @@ extension HTTP1Session {
       guard case .moved(let count) = step else { return step }
       part = count == part.count ? Data() : part.dropFirst(count)
       exchange.receiver.tellSent(committedBodyBytes)
-      noteSent(count, of: exchange, &budget)
+      recordSent(count, of: exchange, &budget)
       if budget <= 0, hasOutgoing { return .wait }
     }
     return .moved(0)
   }
 
-  private func noteSent(_ count: Int, of exchange: Exchange, _ budget: inout Int) {
+  private func recordSent(_ count: Int, of exchange: Exchange, _ budget: inout Int) {
     exchange.sentBytes += Int64(count)
     budget -= count
     exchange.requestSent = true
@@ -119,45 +119,36 @@ extension HTTP1Session {
       switch job.request.body.source {
       case .empty: return try endBody(of: job)
       case .bytes(let data):
-        let count = min(budget, data.count - exchange.uploadOffset)
-        guard count > 0 else { return try endBody(of: job) }
-        let start = data.startIndex + exchange.uploadOffset
-        try queue(data[start..<start + count], of: exchange)
-        if exchange.uploadOffset == data.count { return try endBody(of: job) }
-        return true
+        let piece = exchange.upload.next(of: data, upTo: budget)
+        if !piece.isEmpty { try queue(piece, of: exchange) }
+        if exchange.upload.offset < data.count { return true }
+        return try endBody(of: job)
       case .stream, .file: return try fillFromChannel(exchange, budget)
       }
     } catch {
-      exchange.receiver.failure = transportError(error, of: exchange)
+      sourceFailure = transportError(error, of: exchange)
       return false
     }
   }
 
   private func fillFromChannel(_ exchange: Exchange, _ budget: Int) throws(HTTP1Failure) -> Bool {
     let job = exchange.job
-    guard let upload = job.upload else { return try endBody(of: job) }
-    let rest = job.request.body.length.map { Int(clamping: $0 - Int64(exchange.uploadOffset)) } ?? 0
-    if rest > 0, let chunk = upload.chunk(from: Self.joinedBytes, upTo: rest) {
+    let rest = exchange.upload.rest(of: job).map { Int(clamping: $0) } ?? 0
+    if rest > 0, let chunk = job.upload?.chunk(from: Self.joinedBytes, upTo: rest) {
       try queue(chunk, of: exchange)
-      if let error = exchange.failureOfSourceAtEnd { exchange.receiver.failure = error }
-      return !exchange.receiver.hasFailed
+    } else {
+      let space = UnsafeMutableRawBufferPointer(rebasing: exchange.engine.context.sendingSpace.prefix(budget))
+      switch exchange.upload.read(from: job, into: space) {
+      case .bytes(let count): try queue(UnsafeRawBufferPointer(rebasing: space.prefix(count)), of: exchange)
+      case .end: return try endBody(of: job)
+      case .wait: return false
+      case .failed(let error):
+        sourceFailure = error
+        return false
+      }
     }
-    let space = exchange.engine.context.sendingSpace.prefix(budget)
-    let room = exchange.announcedPart(of: UnsafeMutableRawBufferPointer(rebasing: space))
-    if room.isEmpty { return try endBody(of: job) }
-    switch upload.read(into: room) {
-    case .bytes(let count):
-      try queue(UnsafeRawBufferPointer(rebasing: room.prefix(count)), of: exchange)
-      if let error = exchange.failureOfSourceAtEnd { exchange.receiver.failure = error }
-      return !exchange.receiver.hasFailed
-    case .end: return try endOfSource(exchange)
-    case .wait:
-      exchange.sendingPaused = true
-      return false
-    case .failed(let error):
-      exchange.receiver.failure = error.afterSending
-      return false
-    }
+    sourceFailure = exchange.failureOfSourceAtEnd
+    return sourceFailure == nil
   }
 
   /// Queues bytes of the caller. A large piece of a body without chunk framing is not copied.
@@ -169,7 +160,7 @@ extension HTTP1Session {
     }
     guard let piece = try machine.sourceGave(data.count) else { return }
     part = data.prefix(piece.count)
-    exchange.uploadOffset += piece.count
+    exchange.upload.offset += piece.count
   }
 
   private func queue(_ bytes: UnsafeRawBufferPointer, of exchange: Exchange) throws(HTTP1Failure) {
@@ -178,7 +169,7 @@ extension HTTP1Session {
       piece.withPrefix { outgoing.append(contentsOf: $0) }
       outgoing.append(contentsOf: rest.prefix(piece.count))
       if piece.isChunk { outgoing += [0x0D, 0x0A] }
-      exchange.uploadOffset += piece.count
+      exchange.upload.offset += piece.count
       rest = rest.dropFirst(piece.count)
     }
   }
@@ -189,22 +180,12 @@ extension HTTP1Session {
     return true
   }
 
-  /// Ends the body, or fails if the source ended early: the server would wait for the rest that was announced.
-  private func endOfSource(_ exchange: Exchange) throws(HTTP1Failure) -> Bool {
-    let offset = Int64(exchange.uploadOffset)
-    guard let length = exchange.job.request.body.length, offset < length else {
-      return try endBody(of: exchange.job)
-    }
-    exchange.receiver.failure = .sourceTooShort(offset, of: length)
-    return false
-  }
-
   /// Drops queued bytes that the server does not want any more, or that cannot be sent any more.
   private func dropUnwanted(of exchange: Exchange) {
     guard machine.writing == .stopped || machine.writing == .broken else { return }
     outgoing.removeAll(keepingCapacity: true)
     written = 0
     part = Data()
-    exchange.sendingPaused = false
+    exchange.upload.isPaused = false
   }
 }

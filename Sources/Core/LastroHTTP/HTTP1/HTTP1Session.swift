@@ -32,6 +32,9 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
   /// Whether sending continues when the link accepts bytes: some are left, or the session's share of the turn was used
   /// up.
   var wantsToWrite = false
+  /// The reason why the body of the request cannot be sent.
+  // Unchecked for the same reason.
+  @exclusivity(unchecked) var sourceFailure: TransportError?
   /// Whether `Expect` is sent by our own choice.
   private(set) var addsExpect = false
   /// Whether the peer has ended the connection, so that nothing more is read.
@@ -51,22 +54,24 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
   // MARK: Start
 
   /// Starts an exchange and sends its request, if the link admits it.
-  func start(_ exchange: Exchange) -> Exchange.Start {
+  ///
+  /// - Returns: false if the link is outdated, and another one may carry the exchange.
+  /// - Throws: the error that ends the exchange.
+  func start(_ exchange: Exchange) throws(TransportError) -> Bool {
     exchange.wasActive()
     switch connection.admit(exchange.job) {
-    case .outdated: return .outdated
-    case .refused(let error): return .failed(error)
+    case .outdated: return false
+    case .refused(let error): throw error
     case .admitted(let verdict): exchange.verdict = verdict
     }
-    do throws(TransportError) { try write(exchange) } catch { return .failed(error) }
-    connection.beganExchange()
+    try write(exchange)
     self.exchange = exchange
-    exchange.run(by: self, isOnReused: connection.isReused)
+    exchange.run(by: self)
     machine.started()
     exchange.headGoesOut()
     joinBody(of: exchange)
     pump(exchange)
-    return .running
+    return true
   }
 
   /// Writes the head, and creates the machine for the request.
@@ -81,7 +86,7 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
     addsExpect = request.addsExpect
     machine = HTTP1Exchange(
       request.framing, to: job.asks, expectsContinue: request.expectsContinue, asksToClose: request.asksToClose,
-      limits: host.engine.settings.messages.limits, resembling: host.heads.latest)
+      limits: host.engine.headLimits, resembling: host.heads.latest)
   }
 
   private func reset() {
@@ -89,6 +94,7 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
     hasSent = false
     if !part.isEmpty { part = Data() }
     wantsToWrite = false
+    sourceFailure = nil
     hasEnded = false
     early = nil
     timer = nil
@@ -113,15 +119,22 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
 
   // MARK: The end
 
-  /// Handles the end of the peer's direction.
-  func connectionEnded(cleanly: Bool) {
-    guard let exchange else { return }
+  /// Handles the end of the peer's direction, or a failed read.
+  ///
+  /// - Parameters:
+  ///   - cleanly: whether the peer ended its direction in good order.
+  ///   - error: the failure of the read; `nil` if it found the end. Default `nil`.
+  func ended(_ exchange: Exchange, cleanly: Bool, _ error: TransportError? = nil) {
+    if machine.reading == .waiting, exchange.host.sendAgain(exchange) { return }
+    if let error, error.code != .receiveFailed, machine.reading != .complete { return exchange.fail(error) }
     do throws(HTTP1Failure) {
       _ = try machine.connectionEnded(cleanly: cleanly)
-    } catch {
-      return fail(exchange, error)
+      if machine.reading == .complete { endedWhole(exchange) } else if let error { exchange.fail(error) }
+    } catch let failure {
+      var lost = transportError(failure, of: exchange, isReset: error != nil)
+      lost.systemCode = error?.systemCode
+      exchange.fail(lost)
     }
-    if machine.reading == .complete { endedWhole(exchange) }
   }
 
   /// Handles the end of the connection after a complete response: it carries no other exchange, and nothing more will
@@ -130,21 +143,6 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
     hasEnded = true
     connection.watch(read: false, write: false)
     if !exchange.awaitsUpload { endResponse(of: exchange) }
-  }
-
-  /// Handles a failed read.
-  func receivingFailed(_ error: TransportError) {
-    guard let exchange else { return }
-    if machine.reading == .waiting, exchange.host.sendAgain(exchange) { return }
-    guard error.code == .receiveFailed || machine.reading == .complete else { return exchange.fail(error) }
-    do throws(HTTP1Failure) {
-      _ = try machine.connectionEnded(cleanly: false)
-      if machine.reading == .complete { endedWhole(exchange) } else { exchange.fail(error) }
-    } catch let failure {
-      var lost = transportError(failure, of: exchange, isReset: true)
-      lost.systemCode = error.systemCode
-      exchange.fail(lost)
-    }
   }
 
   /// Handles the end of the response.
@@ -164,7 +162,14 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
 
   func fail(_ exchange: Exchange, _ failure: HTTP1Failure) {
     if failure.kind == .lostBeforeFirstByte, exchange.host.sendAgain(exchange) { return }
-    exchange.fail(exchange.receiver.failure ?? transportError(failure, of: exchange))
+    exchange.fail(transportError(failure, of: exchange))
+  }
+
+  /// Converts a failure of the machine to the error that the caller sees.
+  ///
+  /// - Parameter isReset: whether the connection was reset rather than closed.
+  func transportError(_ failure: HTTP1Failure, of exchange: Exchange, isReset: Bool = false) -> TransportError {
+    failure.transportError(isReset: isReset, isReused: connection.isReused, requestSent: exchange.requestSent)
   }
 
   func leave(_ failure: TransportError?) {
@@ -200,25 +205,7 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
   /// Hands the link over to the caller, as soon as no write is in progress on it.
   func handOver(_ exchange: Exchange) {
     guard let early, let stream = connection.handOver(early: early) else { return }
-    exchange.host.handedOver(exchange, stream)
-  }
-}
-
-extension HTTP1Session {
-  /// Converts a failure of the machine to the error that the caller sees.
-  ///
-  /// - Parameter isReset: whether the connection was reset rather than closed.
-  func transportError(_ failure: HTTP1Failure, of exchange: Exchange, isReset: Bool = false) -> TransportError {
-    var error: TransportError
-    switch failure.kind {
-    case .lostBeforeFirstByte where connection.isReused && exchange.requestSent: error = .closedAfterSending
-    case .lostBeforeFirstByte, .lostInHead:
-      error = isReset ? .resetBeforeAnswer : failure.transportError
-    case .truncated: error = isReset ? .resetInBody : failure.transportError
-    case .answer, .body: error = failure.transportError
-    }
-    error.requestSent = exchange.requestSent
-    return error
+    exchange.host.conclude(exchange, nil, upgraded: stream)
   }
 }
 
@@ -241,19 +228,19 @@ extension HTTP1Session {
     }
   }
 
-  func noteTimer(of exchange: Exchange) {
+  func updateTimer(of exchange: Exchange) {
     let running = runningTimer
     guard running != timer else { return }
     timer = running
     timerAt = running.map { exchange.now.adding($0.duration(within: exchange.job.request.deadline)) } ?? .max
-    exchange.engine.noteExpiry(of: exchange)
+    exchange.engine.scheduleCheck(of: exchange)
   }
 
   func look(now: Int64) -> Bool {
     guard let exchange, let timer, now >= timerAt, now < exchange.job.expiresAt else { return false }
     if timer == .grace, machine.reading == .complete, let later = restGoesOn(exchange, now) {
       timerAt = later
-      exchange.engine.noteExpiry(of: exchange)
+      exchange.engine.scheduleCheck(of: exchange)
       return true
     }
     self.timer = nil
@@ -273,7 +260,7 @@ extension HTTP1Session {
   /// server is still reading, so acknowledgements count, too.
   private func restGoesOn(_ exchange: Exchange, _ now: Int64) -> Int64? {
     let grace = HTTP1Exchange.Timer.grace.duration(within: exchange.job.request.deadline)
-    if exchange.sendingPaused, !hasOutgoing { return now.adding(grace) }
+    if exchange.upload.isPaused, !hasOutgoing { return now.adding(grace) }
     let end = exchange.lastActivity.adding(grace)
     if end > now { return end }
     let unacknowledged = connection.unacknowledgedBytes

@@ -45,7 +45,7 @@ final class HTTP2Call: ExchangeRunner {
   /// Records that the head was sent, if it has been by now.
   ///
   /// - Returns: whether no further check is needed: the head was sent, or the stream has ended.
-  func noteSentHead() -> Bool {
+  func recordSentHead() -> Bool {
     guard let stream, session.requestPhase(of: stream) != .queued else { return stream == nil }
     exchange.requestSent = true
     exchange.headGoesOut()
@@ -67,7 +67,7 @@ final class HTTP2Call: ExchangeRunner {
     exchange.version = "2"
     do throws(TransportError) {
       let (response, framing) = try multiplexer.heads.response(head)
-      if try !exchange.take(response, of: head, framing) { exchange.stopReading() }
+      if try !exchange.receive(response, of: head, framing) { exchange.finish() }
     } catch {
       exchange.fail(error)
     }
@@ -82,13 +82,13 @@ final class HTTP2Call: ExchangeRunner {
   /// Delivers bytes; returns false if the reader is slow, and the same bytes must be delivered again.
   private func hand(_ bytes: UnsafeRawBufferPointer) -> Bool {
     do throws(TransportError) {
-      switch try exchange.take(body: bytes) {
+      switch try exchange.receive(body: bytes) {
       case .taken:
         exchange.receiver.wireBytes += Int64(bytes.count)
         unread += bytes.count
         if !exchange.receiver.isPaused { giveCredit() }
       case .full: return false
-      case .refused: exchange.stopReading()
+      case .refused: exchange.finish()
       }
     } catch {
       exchange.fail(error)
@@ -107,7 +107,7 @@ final class HTTP2Call: ExchangeRunner {
     let bytes = held
     held = []
     if !bytes.isEmpty, !bytes.withUnsafeBytes(hand) { held = bytes }
-    multiplexer.noteOutput()
+    multiplexer.scheduleFlush()
     if isWhole, exchange.isRunning, !exchange.receiver.isPaused { endResponse() }
   }
 
@@ -125,7 +125,7 @@ final class HTTP2Call: ExchangeRunner {
 
   private func waitForRest() {
     restDueAt = exchange.now.adding(Self.restTime)
-    exchange.engine.noteExpiry(of: exchange)
+    exchange.engine.scheduleCheck(of: exchange)
   }
 
   /// Ends the exchange if the server has accepted nothing of the rest since the last look, although bytes were
@@ -133,7 +133,7 @@ final class HTTP2Call: ExchangeRunner {
   private func lookAtRest() {
     guard let stream else { return }
     let sent = session.sentBytes(on: stream) ?? 0
-    if sent > restSentBytes || exchange.sendingPaused && sent == Int64(exchange.uploadOffset) {
+    if sent > restSentBytes || exchange.upload.isPaused && sent == Int64(exchange.upload.offset) {
       restSentBytes = sent
       restLooks = 0
       exchange.wasActive()
@@ -148,7 +148,7 @@ final class HTTP2Call: ExchangeRunner {
 
   /// Handles the end of the stream.
   func closed(_ ending: HTTP2Ending) {
-    exchange.sentBytes = headBytes + Int64(exchange.uploadOffset)
+    exchange.sentBytes = headBytes + Int64(exchange.upload.offset)
     stream = nil
     restDueAt = .max
     switch ending {
@@ -173,7 +173,7 @@ final class HTTP2Call: ExchangeRunner {
   private func unprocessed(_ reason: HTTP2Unprocessed, _ ending: HTTP2Ending) {
     let host = exchange.host
     // A source may have been read from although nothing was sent.
-    if reason == .unsent, exchange.job.upload == nil || exchange.uploadOffset == 0 {
+    if reason == .unsent, exchange.upload.canStartOver(exchange.job) {
       exchange.rewind()
       return host.restart(exchange, orFail: TransportError(reason))
     }
@@ -200,7 +200,7 @@ final class HTTP2Call: ExchangeRunner {
 
   // MARK: Limits
 
-  var committedBodyBytes: Int { exchange.uploadOffset }
+  var committedBodyBytes: Int { exchange.upload.offset }
   var isAlone: Bool { multiplexer.isAlone }
   var redirectPatience: Duration? { .zero }
   var nextLook: Int64 { restDueAt }
@@ -232,53 +232,44 @@ final class HTTP2Call: ExchangeRunner {
 /// Sending the request body: the session asks for it as the server accepts it.
 extension HTTP2Call {
   /// Provides the session with as many bytes of the body as it has room for.
-  func fill() {
+  func resumeSending() {
     guard let stream, exchange.isRunning else { return }
-    let session = multiplexer.session
     defer { exchange.receiver.tellSent(committedBodyBytes) }
     switch exchange.job.request.body.source {
     case .empty: break
     case .bytes(let data):
-      let count = min(session.room(on: stream), data.count - exchange.uploadOffset)
-      let start = data.startIndex + exchange.uploadOffset
-      if count > 0 { provide(data[start..<start + count], stream, session) }
-      if exchange.uploadOffset == data.count { session.endBody(stream) }
-    case .stream, .file: fillFromChannel(stream, session)
+      let piece = exchange.upload.next(of: data, upTo: session.room(on: stream))
+      if !piece.isEmpty { piece.withUnsafeBytes { provide($0, on: stream) } }
+      if exchange.upload.offset == data.count { session.endBody(stream) }
+    case .stream, .file: fillFromChannel(stream)
     }
-    multiplexer.noteOutput()
+    multiplexer.scheduleFlush()
   }
 
-  private func provide(_ data: Data, _ stream: HTTP2Stream, _ session: HTTP2Session) {
-    data.withUnsafeBytes { exchange.uploadOffset += session.provide($0, on: stream) }
+  private func provide(_ bytes: UnsafeRawBufferPointer, on stream: HTTP2Stream) {
+    exchange.upload.offset += session.provide(bytes, on: stream)
     exchange.wasActive()
   }
 
-  private func fillFromChannel(_ stream: HTTP2Stream, _ session: HTTP2Session) {
-    guard let upload = exchange.job.upload else { return session.endBody(stream) }
-    let space = exchange.engine.context.bodySpace
-    while session.room(on: stream) > 0, !exchange.sendingPaused {
-      let room = exchange.announcedPart(
-        of: UnsafeMutableRawBufferPointer(rebasing: space.prefix(session.room(on: stream))))
-      if room.isEmpty { return endOfSource(stream, session) }
-      switch upload.read(into: room) {
+  private func fillFromChannel(_ stream: HTTP2Stream) {
+    while session.room(on: stream) > 0, !exchange.upload.isPaused {
+      let space = UnsafeMutableRawBufferPointer(
+        rebasing: exchange.engine.context.bodySpace.prefix(session.room(on: stream)))
+      switch exchange.upload.read(from: exchange.job, into: space) {
       case .bytes(let count):
-        exchange.uploadOffset += session.provide(UnsafeRawBufferPointer(rebasing: room.prefix(count)), on: stream)
-        exchange.wasActive()
+        provide(UnsafeRawBufferPointer(rebasing: space.prefix(count)), on: stream)
         if let error = exchange.failureOfSourceAtEnd { return exchange.host.conclude(exchange, error) }
-      case .end: return endOfSource(stream, session)
-      case .wait: exchange.sendingPaused = true
-      case .failed(let error): return exchange.host.conclude(exchange, error.afterSending)
+      case .end: return endBody(stream)
+      case .wait: break
+      case .failed(let error): return exchange.host.conclude(exchange, error)
       }
     }
     // If the last byte filled the last room, the loop ended without noticing that the body is complete.
-    if Int64(exchange.uploadOffset) == exchange.job.request.body.length { session.endBody(stream) }
+    if exchange.upload.rest(of: exchange.job) == 0 { session.endBody(stream) }
   }
 
-  /// Ends the body, or fails if the source ended early: the server would wait for the rest that was announced.
-  private func endOfSource(_ stream: HTTP2Stream, _ session: HTTP2Session) {
-    if let length = exchange.job.request.body.length, Int64(exchange.uploadOffset) < length {
-      return exchange.host.conclude(exchange, .sourceTooShort(Int64(exchange.uploadOffset), of: length))
-    }
+  /// Ends the body with the trailers of its source.
+  private func endBody(_ stream: HTTP2Stream) {
     do throws(TransportError) {
       session.endBody(stream, trailers: try HTTP2Fields(trailers: exchange.job.upload?.trailers ?? []))
     } catch {
@@ -288,20 +279,30 @@ extension HTTP2Call {
 
   /// Stops sending the body, because the server wants no more of it.
   func stopBody() {
-    exchange.sendingPaused = false
+    exchange.upload.isPaused = false
     // A source that has given all announced bytes is still asked whether that was its end.
-    if exchange.job.request.body.length != Int64(exchange.uploadOffset) { exchange.job.upload?.stop() }
+    if exchange.upload.rest(of: exchange.job) != 0 { exchange.job.upload?.stop() }
   }
-
-  func resumeSending() { fill() }
 }
 
 extension HTTP2Call {
   /// Returns the error for a stream that ended without a complete response.
   func transportError(_ ending: HTTP2Ending) -> TransportError {
-    ending.transportError(hasResponse: exchange.receiver.route.response != nil, requestSent: exchange.requestSent) {
-      lostConnection()
-    }
+    let hasResponse = exchange.receiver.route.response != nil
+    var error: TransportError =
+      switch ending {
+      // HTTP/2 gave no reason for the end.
+      case .whole, .lost(.closed(nil)): lostConnection()
+      // After a response has begun, NO_ERROR and REFUSED_STREAM mean that its body was cut.
+      case .reset(let code):
+        hasResponse && (code == .noError || code == .refusedStream) ? .cutByReset(code) : .resetStream(code)
+      case .unprocessed(let reason): TransportError(reason)
+      case .broken(let violation), .lost(.violation(let violation)): TransportError(violation)
+      case .lost(.unanswered): .unansweredPing
+      case .lost(.closed(let code?)): .closedWith(code)
+      }
+    error.requestSent = exchange.requestSent
+    return error
   }
 
   private func lostConnection() -> TransportError {

@@ -75,31 +75,6 @@ extension TransportError {
   }
 }
 
-extension HTTP2Ending {
-  /// Returns the error for a stream that ended without a complete response.
-  ///
-  /// - Parameters:
-  ///   - hasResponse: whether the response had begun.
-  ///   - lostConnection: returns the error to use if HTTP/2 gave no reason for the end.
-  package func transportError(
-    hasResponse: Bool, requestSent: Bool, _ lostConnection: () -> TransportError
-  ) -> TransportError {
-    var error: TransportError =
-      switch self {
-      case .whole, .lost(.closed(nil)): lostConnection()
-      // After a response has begun, NO_ERROR and REFUSED_STREAM mean that its body was cut.
-      case .reset(let code):
-        hasResponse && (code == .noError || code == .refusedStream) ? .cutByReset(code) : .resetStream(code)
-      case .unprocessed(let reason): TransportError(reason)
-      case .broken(let violation), .lost(.violation(let violation)): TransportError(violation)
-      case .lost(.unanswered): .unansweredPing
-      case .lost(.closed(let code?)): .closedWith(code)
-      }
-    error.requestSent = requestSent
-    return error
-  }
-}
-
 extension LastroHTTP.HTTP2ErrorCode {
   fileprivate var hint: String {
     self == .enhanceYourCalm

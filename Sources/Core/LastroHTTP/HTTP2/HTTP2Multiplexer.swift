@@ -6,7 +6,7 @@ internal import LastroWire
 /// An ``HTTP2Session`` over a connection. It moves the session's bytes, and passes the session's events to the
 /// ``HTTP2Call`` that they concern.
 ///
-/// Output is gathered until the turn of the loop ends, and then sent at once by ``HTTPEngine/settle()``. Owner:
+/// Output is gathered until the turn of the loop ends, and then sent at once by ``LoopContext/settle()``. Owner:
 /// ``HostPool``, and the connection. Thread: the loop's.
 final class HTTP2Multiplexer: ConnectionSession {
   /// The maximum number of bytes that are read, or written, on one connection before others get their turn.
@@ -22,9 +22,8 @@ final class HTTP2Multiplexer: ConnectionSession {
   private var openCount = 0
   /// The calls whose heads were not sent yet.
   @exclusivity(unchecked) private var unsent: [HTTP2Call] = []
-  /// The bytes that the socket did not accept, starting at ``written``.
+  /// The bytes that the socket did not accept.
   private var outgoing: [UInt8] = []
-  private var written = 0
   /// Whether `outgoing` may contain request heads.
   private var owesHeads = false
   /// Whether a flush is scheduled for this turn, or in progress.
@@ -34,7 +33,6 @@ final class HTTP2Multiplexer: ConnectionSession {
   /// The number of bytes that may still be written in the turn that began at ``budgetedAt``.
   private var budget = 0
   private var budgetedAt = Int64.min
-  private var hasServed = false
   var heads = HTTP2HeadMemory()
   /// The time at which bytes were last received.
   private(set) var heardAt: Int64
@@ -51,10 +49,9 @@ final class HTTP2Multiplexer: ConnectionSession {
     let settings = host.engine.settings
     var configuration = HTTP2Configuration()
     configuration.streams = min(settings.http2StreamsPerConnection, settings.http2StreamsPerHost)
-    configuration.streamsBeforeSettings = min(
-      host.machine.allowedStreams ?? configuration.streams, configuration.streams)
+    configuration.streamsBeforeSettings = host.machine.allowedStreams ?? configuration.streams
     configuration.liveness = settings.http2Liveness
-    configuration.limits = settings.messages.limits
+    configuration.limits = host.engine.headLimits
     heardAt = host.engine.now
     session = try HTTP2Session(configuration, now: UInt64(clamping: host.engine.now))
   }
@@ -62,6 +59,14 @@ final class HTTP2Multiplexer: ConnectionSession {
   private var engine: HTTPEngine { host.engine }
   private var now: UInt64 { UInt64(clamping: engine.now) }
   var isIdle: Bool { openCount == 0 }
+  /// Whether the connection has just opened, and the requests that wait for it are being started.
+  var isNew = true
+  /// The reason why the connection accepts no more requests; `nil` if it may accept some.
+  var refusal: TransportError? {
+    guard session.isClosedToRequests else { return nil }
+    if case .violation(let violation)? = session.loss { return TransportError(violation) }
+    return TransportError(HTTP2Unprocessed.unsent)
+  }
   /// Whether at most one exchange uses the connection.
   var isAlone: Bool { openCount <= 1 }
   /// The capacity for further requests.
@@ -74,43 +79,40 @@ final class HTTP2Multiplexer: ConnectionSession {
   private func tellRoom() { host.tell(.room(connection.number, room)) }
 
   /// Starts the session, and processes the bytes that arrived with the handshake.
-  func begin() {
+  func startSession() {
     let held = connection.held
     connection.held = []
-    held.withUnsafeBytes { if !$0.isEmpty { take($0) } }
-    noteOutput()
+    held.withUnsafeBytes { if !$0.isEmpty { receive($0) } }
+    scheduleFlush()
   }
 
   // MARK: Streams
 
-  /// Opens a stream for an exchange, if that is possible. Its head is sent at the end of the turn, if the link admits
-  /// it.
-  func start(_ exchange: Exchange) -> Exchange.Start {
+  /// Opens a stream for an exchange. Its head is sent at the end of the turn, if the link admits it.
+  ///
+  /// - Returns: false if the session takes no more requests, and another connection may carry the exchange.
+  /// - Throws: the error that ends the exchange.
+  func start(_ exchange: Exchange) throws(TransportError) -> Bool {
     exchange.wasActive()
-    let request: HTTP2Request
-    do throws(TransportError) {
-      request = try HTTP2Request(exchange.job.request, engine.settings.messages)
-    } catch {
-      return .failed(error)
-    }
-    guard let stream = session.open(request.fields, body: request.body, now: now) else { return .outdated }
-    let call = HTTP2Call(exchange, on: self, stream, headBytes: Int64(request.fields.byteCount))
+    let request = exchange.job.request
+    let fields = try HTTP2Fields(request, engine.addedFields)
+    let body = request.hasBody ? HTTP2RequestBody.stream(length: request.body.length) : .none
+    guard let stream = session.open(fields, body: body, now: now) else { return false }
+    let call = HTTP2Call(exchange, on: self, stream, headBytes: Int64(fields.byteCount))
     while calls.count <= stream.slot { calls.append(nil) }
     calls[stream.slot] = call
-    exchange.run(by: call, isOnReused: hasServed)
-    hasServed = true
-    connection.noteActive()
+    exchange.run(by: call)
     openCount += 1
     unsent.append(call)
-    noteOutput()
-    return .running
+    scheduleFlush()
+    return true
   }
 
   /// Resets a stream, unless it has ended.
   func close(_ stream: HTTP2Stream, _ code: LastroHTTP.HTTP2ErrorCode) {
     session.reset(stream, code)
     forget(stream)
-    noteOutput()
+    scheduleFlush()
   }
 
   /// Detaches a stream from its call, and reports its end to the host.
@@ -131,14 +133,14 @@ final class HTTP2Multiplexer: ConnectionSession {
       tellRoom()
     }
     session.probe(now: now)
-    noteOutput()
+    scheduleFlush()
   }
 
   // MARK: Receiving
 
   func ready(readable: Bool, writable: Bool) {
     if readable { read() }
-    if writable { noteOutput() }
+    if writable { scheduleFlush() }
   }
 
   func retire() { host.tell(.retired(connection.number)) }
@@ -159,7 +161,7 @@ final class HTTP2Multiplexer: ConnectionSession {
   }
 
   func read() {
-    connection.noteReading()
+    connection.beganReading()
     read(into: engine.context.scratch, isLast: false)
   }
 
@@ -171,7 +173,7 @@ final class HTTP2Multiplexer: ConnectionSession {
       switch connection.link.receive(into: space) {
       case .moved(let count):
         isBulk = isBulk || count + HTTPConnection.recordBytes > space.count
-        take(UnsafeRawBufferPointer(rebasing: space[..<count]))
+        receive(UnsafeRawBufferPointer(rebasing: space[..<count]))
         // Each read costs a system call: many one-byte records must not keep the turn busy.
         budget -= max(count, HTTPConnection.recordBytes)
         // Bytes that are left make the descriptor ready again, so a short read can be the last of the turn. But if
@@ -180,14 +182,14 @@ final class HTTP2Multiplexer: ConnectionSession {
         // a server that writes 64 KiB at a time sends one after four full ones.
         if !isLast, count < HTTPConnection.partBytes, openCount < 2, !isBulk, !connection.link.hidesInput { return }
       case .wait: return
-      case .end: return end(nil)
-      case .failed: return end(connection.link.failure)
+      case .end: return connectionEnded(nil)
+      case .failed: return connectionEnded(connection.link.failure)
       }
     }
     if !isLast { connection.readOn() }
   }
 
-  private func take(_ bytes: UnsafeRawBufferPointer) {
+  private func receive(_ bytes: UnsafeRawBufferPointer) {
     heardAt = engine.now
     if isSuspect {
       isSuspect = false
@@ -196,11 +198,11 @@ final class HTTP2Multiplexer: ConnectionSession {
     session.receive(bytes, now: now)
     perform(bytes)
     if let stream = session.streamWithinHead { call(stream)?.exchange.receivedBytes() }
-    noteOutput()
+    scheduleFlush()
   }
 
   /// Handles the end or the failure of the connection.
-  private func end(_ error: TransportError?) {
+  private func connectionEnded(_ error: TransportError?) {
     guard !connection.isClosed else { return }
     failure = error
     session.connectionEnded()
@@ -224,7 +226,7 @@ final class HTTP2Multiplexer: ConnectionSession {
         guard let bytes else { break }
         call(stream)?.received(UnsafeRawBufferPointer(rebasing: bytes[range]))
       case .answered(let stream): call(stream)?.answered()
-      case .wantsBody(let stream): call(stream)?.fill()
+      case .wantsBody(let stream): call(stream)?.resumeSending()
       case .stopsBody(let stream): call(stream)?.stopBody()
       case .closed(let stream, let ending):
         guard let call = call(stream) else { break }
@@ -234,11 +236,12 @@ final class HTTP2Multiplexer: ConnectionSession {
         call(stream)?.received(interim: head)
       case .trailers(let stream, let fields): call(stream)?.exchange.received(trailers: fields)
       case .capacity: tellRoom()
-      case .goingAway, .unhealthy, .failed: retire()
+      case .retired: retire()
       }
     }
   }
 
+  /// Returns the call of a stream; `nil` if the call has left it, and ignores the events that are pending.
   private func call(_ stream: HTTP2Stream) -> HTTP2Call? {
     guard stream.slot < calls.count, let call = calls[stream.slot], call.stream == stream else { return nil }
     return call
@@ -247,11 +250,11 @@ final class HTTP2Multiplexer: ConnectionSession {
   // MARK: Sending
 
   /// Schedules a flush at the end of the turn, because there may be output.
-  func noteOutput() {
+  func scheduleFlush() {
     hasNews = true
     if isSending || connection.isClosed { return }
     isSending = true
-    engine.noteOutput(self)
+    engine.context.scheduleFlush(of: self)
   }
 
   /// Sends the output, in as few system calls as possible.
@@ -262,11 +265,11 @@ final class HTTP2Multiplexer: ConnectionSession {
     defer { isSending = false }
     guard !connection.isClosed else { return }
     defer {
-      noteDeadline()
+      scheduleTick()
       // A stream that was reset becomes free once its reset has been sent.
       if !connection.isClosed { tellRoom() }
     }
-    if written < outgoing.count, !flushRest() { return }
+    if !outgoing.isEmpty, !flushRest() { return }
     // The budget is for a turn and not for a call: requests that are served at the end of a turn flush once more in the
     // same turn.
     if budgetedAt != engine.now { refill() }
@@ -280,9 +283,9 @@ final class HTTP2Multiplexer: ConnectionSession {
       goesOn = count > 0 && !connection.isClosed && send(UnsafeRawBufferPointer(rebasing: space[..<count]))
     }
     if connection.isClosed { return }
-    if session.wantsClose, written == outgoing.count { return drop() }
+    if session.wantsClose, outgoing.isEmpty { return drop() }
     // If output is left for the next turn, the writable descriptor starts that turn.
-    connection.watch(read: true, write: written < outgoing.count || budget <= 0 || !connection.link.acceptsWrites)
+    connection.watch(read: true, write: !outgoing.isEmpty || budget <= 0 || !connection.link.acceptsWrites)
   }
 
   private func refill() {
@@ -290,17 +293,17 @@ final class HTTP2Multiplexer: ConnectionSession {
     budgetedAt = engine.now
   }
 
-  private func noteDeadline() {
+  private func scheduleTick() {
     guard !connection.isClosed, let deadline = session.deadline else { return delivery = nil }
     if delivery == nil { delivery = connection.delivery(now: engine.now) }
-    engine.noteTick(Int64(clamping: deadline))
+    engine.scheduleTick(at: Int64(clamping: deadline))
   }
 
   /// Asks the kernel how far the written bytes, which include an unanswered PING, have been delivered.
   private func lookAtOutput() -> HTTP2Liveness.Output {
     guard let earlier = delivery, let found = connection.delivery(now: engine.now) else { return .stuck }
     delivery = found
-    if found.queued == 0, written == outgoing.count { return .delivered }
+    if found.queued == 0, outgoing.isEmpty { return .delivered }
     return found.hasMoved(since: earlier) ? .moving : .stuck
   }
 
@@ -318,49 +321,46 @@ final class HTTP2Multiplexer: ConnectionSession {
   /// Sends gathered bytes, and keeps what the link does not accept; returns false if it accepted only a part, or if the
   /// write failed.
   private func send(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    var sent = 0
-    while sent < bytes.count {
-      switch connection.send(UnsafeRawBufferPointer(rebasing: bytes[sent...])) {
-      case .moved(let count): sent += count
-      case .failed:
-        if sent > 0 { noteSent() }
-        breakOff()
-        return false
-      case .wait, .end:
-        owesHeads = !unsent.isEmpty
-        if sent > 0 { noteSent() }
-        outgoing = Array(bytes[sent...])
-        written = 0
-        return false
-      }
-    }
-    noteSent()
-    return true
+    owesHeads = !unsent.isEmpty
+    let sent = write(bytes)
+    guard sent < bytes.count else { return true }
+    outgoing = Array(bytes[sent...])
+    return false
   }
 
   /// Sends the rest of the bytes that were gathered before; returns false if some are left.
   private func flushRest() -> Bool {
     // The rest may contain heads, none of which may be sent once the trust rules have changed.
     if owesHeads, !connection.link.isCurrent {
-      end(nil)
+      connectionEnded(nil)
       return false
     }
-    while written < outgoing.count {
-      switch outgoing.withUnsafeBytes({ connection.send(UnsafeRawBufferPointer(rebasing: $0[written...])) }) {
+    let sent = outgoing.withUnsafeBytes(write)
+    if connection.isClosed || sent == outgoing.count {
+      outgoing = []
+    } else {
+      outgoing.removeFirst(sent)
+      connection.watch(read: true, write: true)
+    }
+    return outgoing.isEmpty && !connection.isClosed
+  }
+
+  /// Writes bytes until the link accepts no more, and returns the number that it accepted. A failed write ends the
+  /// connection.
+  private func write(_ bytes: UnsafeRawBufferPointer) -> Int {
+    var sent = 0
+    while sent < bytes.count {
+      switch connection.send(UnsafeRawBufferPointer(rebasing: bytes[sent...])) {
       case .moved(let count):
-        written += count
-        noteSent()
+        sent += count
+        recordSentHeads()
       case .failed:
         breakOff()
-        return false
-      case .wait, .end:
-        connection.watch(read: true, write: true)
-        return false
+        return sent
+      case .wait, .end: return sent
       }
     }
-    outgoing = []
-    written = 0
-    return true
+    return sent
   }
 
   /// Ends the connection after a failed write. Bytes that the server sent before are read first, because they may
@@ -371,17 +371,17 @@ final class HTTP2Multiplexer: ConnectionSession {
     let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 4 * HTTPConnection.recordBytes, alignment: 16)
     defer { space.deallocate() }
     read(into: space, isLast: true)
-    end(error)
+    connectionEnded(error)
   }
 
   /// Records which heads have been sent.
-  private func noteSent() {
+  private func recordSentHeads() {
     guard !unsent.isEmpty else { return }
-    unsent.removeAll { $0.noteSentHead() }
+    unsent.removeAll { $0.recordSentHead() }
   }
 
-  /// Checks whether the unsent heads may be sent, and otherwise restarts or fails their exchanges. Other frames may be
-  /// sent all the same.
+  /// Checks whether the unsent heads may be sent, and otherwise restarts or fails their exchanges. Other frames need no
+  /// check.
   private func admitUnsent() {
     guard !unsent.isEmpty else { return }
     switch connection.admit() {
@@ -403,10 +403,10 @@ final class HTTP2Multiplexer: ConnectionSession {
 
   func tick(now: Int64) {
     guard !connection.isClosed, let deadline = session.deadline else { return }
-    if Int64(clamping: deadline) > now { return noteDeadline() }
+    if Int64(clamping: deadline) > now { return scheduleTick() }
     session.tick(now: UInt64(clamping: now), output: lookAtOutput())
     perform(nil)
-    noteOutput()
+    scheduleFlush()
   }
 
   /// Closes the connection with GOAWAY. It must have no open streams.

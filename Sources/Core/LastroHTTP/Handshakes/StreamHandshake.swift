@@ -88,6 +88,6 @@ extension TransportError {
   package static func noTLS(_ name: String) -> Self {
     .refused(
       .unsupported, "\(name) does not provide TLS itself",
-      hint: "dial through a TLSDialer over it; chains do so automatically")
+      hint: "call addingTLS(connection:) on the dialer; chains do so automatically")
   }
 }

@@ -6,32 +6,22 @@ internal import LastroSupport
 
 /// A stream after a handshake. It returns the bytes that were read beyond the handshake first, and then the rest.
 package final class TunnelStream: LoopStream {
-  private struct State {
-    var early: Data
-    var isClosed = false
-  }
-
   package let facts: StreamFacts
   package var runsOnLoops: Bool { (below as? any LoopStream)?.runsOnLoops == true }
   private let below: any ByteStream
-  private let state: Lock<State>
+  private let early: Lock<Data>
 
   /// - Parameters:
   ///   - below: the stream below, which only this stream reads and writes from now on.
-  ///   - early: the bytes that were read beyond the handshake.
-  package init(_ below: any ByteStream, early: Data = Data()) {
+  ///   - early: the bytes that were read beyond the handshake. Default none.
+  ///   - isSameHost: whether the stream leads to the same host, which uses another protocol from now on. Default false.
+  package init(_ below: any ByteStream, early: Data = Data(), isSameHost: Bool = false) {
     self.below = below
+    let ends = below.facts
     // The TLS facts are left out: the security of the connection to a proxy says nothing about the host behind it.
-    facts = StreamFacts(
-      remoteAddress: below.facts.remoteAddress, remotePort: below.facts.remotePort, localPort: below.facts.localPort)
-    state = Lock(State(early: early))
-  }
-
-  /// Creates a stream to the same host, which uses another protocol from now on.
-  init(upgraded below: any ByteStream, early: Data) {
-    self.below = below
-    facts = below.facts
-    state = Lock(State(early: early))
+    let plain = StreamFacts(remoteAddress: ends.remoteAddress, remotePort: ends.remotePort, localPort: ends.localPort)
+    facts = isSameHost ? ends : plain
+    self.early = Lock(early)
   }
 
   deinit { below.close() }
@@ -50,18 +40,15 @@ package final class TunnelStream: LoopStream {
   }
 
   package func close() {
-    state.withLock { state in
-      state.early = Data()
-      state.isClosed = true
-    }
+    early.withLock { $0 = Data() }
     below.close()
   }
 
   private func takeEarly(_ maximum: Int) -> Data? {
-    state.withLock { state in
-      guard !state.early.isEmpty, !state.isClosed else { return nil }
-      let piece = Data(state.early.prefix(maximum))
-      state.early = Data(state.early.dropFirst(piece.count))
+    early.withLock { early in
+      guard !early.isEmpty else { return nil }
+      let piece = Data(early.prefix(maximum))
+      early = Data(early.dropFirst(piece.count))
       return piece
     }
   }

@@ -21,8 +21,6 @@ final class StreamLink: Link {
   private let origin: LinkOrigin
   private let context: LoopContext
   private let reference = StreamLinkReference()
-  /// The executor of the stream's reads and writes.
-  private let executor: (any TaskExecutor)?
   /// Whether reads and writes may begin on the loop's thread.
   private let runsOnLoops: Bool
   // Unowned, because a weak reference makes reference counting of the user slower. The user closes its link before it
@@ -35,9 +33,8 @@ final class StreamLink: Link {
   private var isReading = false
   private var isWriting = false
   private var isClosed = false
-  /// Bytes that have arrived. The unread ones begin at ``taken``.
+  /// The bytes that have arrived and were not read.
   private var incoming = Data()
-  private var taken = 0
   private var end: LinkStep?
   private var writeFailure: TransportError?
   private(set) var failure: TransportError?
@@ -54,7 +51,6 @@ final class StreamLink: Link {
     self.origin = origin
     self.context = context
     runsOnLoops = (stream as? any LoopStream)?.runsOnLoops == true
-    executor = runsOnLoops ? context.executor : nil
     facts = LinkFacts(stream.facts)
     reference.target = self
   }
@@ -76,19 +72,14 @@ final class StreamLink: Link {
   // MARK: Reading
 
   func receive(into space: UnsafeMutableRawBufferPointer) -> LinkStep {
-    let count = min(space.count, incoming.count - taken)
+    let count = min(space.count, incoming.count)
     guard count > 0 else { return end ?? .wait }
-    let start = incoming.startIndex + taken
-    incoming.copyBytes(to: space, from: start..<start + count)
-    taken += count
-    if taken == incoming.count {
-      incoming = Data()
-      taken = 0
-    }
+    space.copyBytes(from: incoming.prefix(count))
+    incoming = count < incoming.count ? incoming.dropFirst(count) : Data()
     return .moved(count)
   }
 
-  var hidesInput: Bool { !isClosed && (taken < incoming.count || end != nil) }
+  var hidesInput: Bool { !isClosed && (!incoming.isEmpty || end != nil) }
   var hasInput: Bool { hidesInput }
   var mayHaveMore: Bool { hidesInput }
 
@@ -100,12 +91,22 @@ final class StreamLink: Link {
   private func readOn() {
     guard wants.read, !isReading, !isReporting, !isClosed, incoming.isEmpty, end == nil else { return }
     isReading = true
-    reading = stream.pump(on: executor, startsHere: runsOnLoops, reference, context.inbox) { stream in
-      .read(await stream.outcomeOfReading(upTo: Self.readBytes))
+    reading = startTask { [stream, reference, inbox = context.inbox] in
+      let outcome = await stream.outcomeOfReading(upTo: Self.readBytes)
+      reference.wasRead.store(true, ordering: .releasing)
+      _ = inbox.perform { _ in reference.target?.wasRead(outcome) }
     }
   }
 
-  fileprivate func wasRead(_ outcome: Result<Data?, TransportError>) {
+  /// Begins a read or a write.
+  private func startTask(_ body: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    // Bytes that have already arrived are found at once, so that they are not mistaken for the response to a later
+    // request.
+    if runsOnLoops { return Task.immediate(executorPreference: context.inbox) { await body() } }
+    return Task { await body() }
+  }
+
+  private func wasRead(_ outcome: Result<Data?, TransportError>) {
     reference.wasRead.store(false, ordering: .relaxed)
     isReading = false
     reading = nil
@@ -135,18 +136,19 @@ final class StreamLink: Link {
     let piece = Data(bytes.prefix(isSlow ? Self.slowWriteBytes : Self.writeBytes))
     isWriting = true
     queued = UInt64(piece.count)
-    writeBeganAt = context.clock.now
-    writing = stream.pump(on: executor, startsHere: runsOnLoops, reference, context.inbox) { stream in
-      .written(await stream.failureOfWriting(piece))
+    writeBeganAt = context.now
+    writing = startTask { [stream, reference, inbox = context.inbox] in
+      let error = await stream.failureOfWriting(piece)
+      _ = inbox.perform { _ in reference.target?.wasWritten(error) }
     }
     return .moved(piece.count)
   }
 
-  fileprivate func wasWritten(_ error: TransportError?) {
+  private func wasWritten(_ error: TransportError?) {
     isWriting = false
     writing = nil
     if isClosed { return }
-    let now = context.clock.now
+    let now = context.now
     isSlow = now - writeBeganAt > Self.slowTime
     if let error {
       writeFailure = error
@@ -178,9 +180,9 @@ final class StreamLink: Link {
     readOn()
   }
 
-  private func reportLater() { _ = context.inbox.post(StreamLinkEvent(link: reference, kind: .writable)) }
+  private func reportLater() { _ = context.inbox.perform { [reference] _ in reference.target?.mayBeWritable() } }
 
-  fileprivate func mayBeWritable() {
+  private func mayBeWritable() {
     if wants.write, !isWriting, !isClosed { report(readable: false, writable: true) }
   }
 
@@ -190,7 +192,7 @@ final class StreamLink: Link {
     guard !isWriting, !isReading, !isClosed else { return nil }
     isClosed = true
     user = nil
-    return TunnelStream(upgraded: stream, early: Data(early) + incoming.dropFirst(taken))
+    return TunnelStream(stream, early: Data(early) + incoming, isSameHost: true)
   }
 
   func close() {
@@ -211,43 +213,7 @@ private final class StreamLinkReference: Sendable {
   let wasRead = Atomic<Bool>(false)
 }
 
-/// The outcome of a read or a write of a ``StreamLink``, or its readiness for the next write.
-private struct StreamLinkEvent: GuestCommand {
-  enum Kind: Sendable {
-    case read(Result<Data?, TransportError>)
-    case written(TransportError?)
-    case writable
-  }
-
-  let link: StreamLinkReference
-  let kind: Kind
-
-  func perform(on loop: LoopCore) {
-    switch kind {
-    case .read(let outcome): link.target?.wasRead(outcome)
-    case .written(let error): link.target?.wasWritten(error)
-    case .writable: link.target?.mayBeWritable()
-    }
-  }
-}
-
 extension ByteStream {
-  /// Begins a read or a write, and posts its outcome to the loop of a link.
-  fileprivate func pump(
-    on executor: (any TaskExecutor)?, startsHere: Bool, _ link: StreamLinkReference, _ inbox: LoopInbox,
-    _ body: @escaping @Sendable (Self) async -> StreamLinkEvent.Kind
-  ) -> Task<Void, Never> {
-    let pump = { @Sendable () async in
-      let kind = await body(self)
-      if case .read = kind { link.wasRead.store(true, ordering: .releasing) }
-      _ = inbox.post(StreamLinkEvent(link: link, kind: kind))
-    }
-    // Bytes that have already arrived are found at once, so that they are not mistaken for the response to a later
-    // request.
-    if startsHere { return Task.immediate(executorPreference: executor) { await pump() } }
-    return Task(executorPreference: executor) { await pump() }
-  }
-
   fileprivate func outcomeOfReading(upTo maximum: Int) async -> Result<Data?, TransportError> {
     do throws(TransportError) { return .success(try await read(upTo: maximum, within: nil)) } catch {
       return .failure(error)

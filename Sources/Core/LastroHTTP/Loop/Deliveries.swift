@@ -22,15 +22,15 @@ final class Deliveries {
   /// Answers a job. Returns false if the job has an answer already, because its caller cancelled it.
   @discardableResult
   func answer(_ job: EngineJob, _ answer: consuming EngineJob.Answer) -> Bool {
-    let (isFirst, waiter) = job.settle(answer)
+    let (isFirst, waiter) = job.answer.settle(answer)
     guard let waiter else { return isFirst }
     waiters.append(waiter)
     if waiters.count == Self.most { wakeWaiters() }
     return true
   }
 
-  /// Records that bytes of a job's body have arrived for its reader.
-  func noteBody(of job: EngineJob) { readers.append(job) }
+  /// Schedules the wake-up of a job's reader, because bytes of the body have arrived for it.
+  func scheduleReader(of job: EngineJob) { readers.append(job) }
 
   func send(now: Int64) {
     wakeWaiters()
@@ -45,7 +45,7 @@ final class Deliveries {
   }
 
   private func wakeWaiters() {
-    for waiter in waiters { waiter.wake() }
+    for waiter in waiters { waiter.resume() }
     waiters.removeAll(keepingCapacity: true)
   }
 }

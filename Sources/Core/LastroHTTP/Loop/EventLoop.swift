@@ -2,7 +2,7 @@
 
 internal import Glibc
 package import Lastro
-internal import LastroSupport
+package import LastroSupport
 
 /// The handle of an event loop, which any thread may use. A driver turns the loop: a thread of its own
 /// (``LoopThread``), or a test. The loop ends when the last reference to this object is released and its exchanges have
@@ -11,18 +11,19 @@ package final class EventLoop: Sendable {
   private let parts: LoopParts
 
   package var inbox: LoopInbox { parts.inbox }
-  package var seat: LoopSeat { parts.seat }
+  package var seat: Lock<LoopCore?> { parts.seat }
 
   /// Starts a loop on a thread of its own.
   ///
   /// - Parameters:
   ///   - time: the clock that measures limits. Default: the system's clock.
-  ///   - prepare: adds guests, on the loop's thread, before the first turn. Default: adds none.
+  ///   - prepare: opens engines, on the loop's thread, before the first turn, and returns the guest. Default: neither.
   package convenience init(
-    time: LoopTime = .monotonic, _ prepare: @escaping @Sendable (LoopCore, Poller) -> Void = { _, _ in }
+    time: LoopTime = .monotonic,
+    _ prepare: @escaping @Sendable (LoopCore, Poller) -> (any LoopGuest)? = { _, _ in nil }
   ) throws(ConfigurationError) {
     guard let inbox = LoopInbox() else {
-      throw .noInbox(errno)
+      throw .noLoop(errno)
     }
     let parts = LoopParts(inbox: inbox, time: time)
     self.init(parts)
@@ -40,12 +41,6 @@ package final class EventLoop: Sendable {
   /// The time on the clock that measures the loop's limits.
   package var now: Int64 { parts.time.now }
 
-  /// Posts a command. Returns false if the loop has ended.
-  func post(_ command: LoopCommand) -> Bool { inbox.post(command) }
-
-  /// Posts a command for a part of the loop. Returns false if the loop has ended.
-  package func post(_ command: any GuestCommand) -> Bool { inbox.post(.guest(command)) }
-
   /// Stops accepting jobs. The loop ends when no job is left.
   ///
   /// - Parameter cancelling: whether running jobs are cancelled (code `shut_down`) instead of awaited.
@@ -59,31 +54,21 @@ package final class EventLoop: Sendable {
 }
 
 extension EventLoop {
-  private final class Reference {
-    weak var loop: EventLoop?
-  }
-
-  private static let latest = Lock(Reference())
+  private static let latest = Lock(LoopReference<EventLoop>())
 
   /// Returns the loop that is shared by transports without a loop below them. It starts with its first user and ends
   /// with its last one.
   static func shared() throws(ConfigurationError) -> EventLoop {
     try latest.withLock { latest throws(ConfigurationError) in
-      if let loop = latest.loop { return loop }
+      if let loop = latest.target { return loop }
       let loop = try EventLoop()
-      latest.loop = loop
+      latest.target = loop
       return loop
     }
   }
 }
 
 extension ConfigurationError {
-  static func noInbox(_ code: Int32) -> Self {
-    Self(
-      "the event loop cannot make an eventfd: \(String(cString: strerror(code)))",
-      hint: "close some file descriptors, or raise `ulimit -n`")
-  }
-
   static func noLoop(_ code: Int32) -> Self {
     Self(
       "the event loop cannot start: \(String(cString: strerror(code)))",

@@ -9,6 +9,6 @@ package final class LoadCounter: Sendable {
   package init() {}
 
   package var value: Int { jobs.load(ordering: .relaxed) }
-  package func begin() { jobs.add(1, ordering: .relaxed) }
-  package func end() { jobs.subtract(1, ordering: .relaxed) }
+  package func increment() { jobs.add(1, ordering: .relaxed) }
+  package func decrement() { jobs.subtract(1, ordering: .relaxed) }
 }

@@ -2,19 +2,17 @@
 
 internal import Lastro
 
-/// An event loop. It calls its engines and guests, on one thread at a time (``LoopSeat``).
+/// An event loop. It calls its engines and its guest, on one thread at a time (``EventLoop/seat``).
 ///
 /// The driver waits for descriptors, the timer or a command. A turn then processes ready descriptors, performs
-/// commands, lets the guests and engines act, enforces limits that have passed, sends queued bytes, and wakes the tasks
-/// whose answers have arrived.
+/// commands, lets the guest and the engines act, enforces limits that have passed, sends queued bytes, and wakes the
+/// tasks whose answers have arrived.
 package final class LoopCore {
   package let context: LoopContext
-  private let time: LoopTime
-  private let inbox: LoopInbox
   private let reactor: any Reactor
-  private let clock: LoopClock
-  // Unchecked because only the loop accesses it, and guests are added before the first turn.
-  @exclusivity(unchecked) private var guests: [any LoopGuest] = []
+  /// The guest; `nil` if there is none. It is set once, because its descriptors stay registered until its end.
+  // Unchecked because only the loop accesses it.
+  @exclusivity(unchecked) package private(set) var guest: (any LoopGuest)?
   private var engines: [HTTPEngine] = []
   private var bodiesExpiry = BodyBlockExpiry()
   private var commands: [LoopCommand] = []
@@ -25,77 +23,66 @@ package final class LoopCore {
   /// The number of commands in the inbox that were certainly posted before the reactor was last queried.
   private var earlyCommands = 0
 
-  init(_ context: LoopContext, _ reactor: any Reactor, time: LoopTime) {
+  /// - Parameter prepare: opens engines, and returns the guest.
+  init(_ context: LoopContext, _ reactor: any Reactor, _ prepare: (LoopCore) -> (any LoopGuest)?) {
     self.context = context
     self.reactor = reactor
-    self.time = time
-    inbox = context.inbox
-    clock = context.clock
+    guest = prepare(self)
   }
 
-  package func add(_ guest: any LoopGuest) { guests.append(guest) }
-
-  /// Returns the first guest of a type.
-  package func guest<Guest: LoopGuest>(_ type: Guest.Type) -> Guest? {
-    for guest in guests { if let guest = guest as? Guest { return guest } }
-    return nil
+  /// Adds an engine. Must be called on the loop's thread.
+  package func open(_ reference: EngineReference, _ settings: EngineSettings, _ connector: any Connector) {
+    engines.append(HTTPEngine(settings, connector, reference, context))
   }
-
-  func add(_ engine: HTTPEngine) { engines.append(engine) }
 
   func remove(_ engine: HTTPEngine) {
     engines.removeAll { $0 === engine }
     engine.tearDown()
   }
 
-  /// Returns how long the loop's driver may wait for readiness; `nil` if the loop has ended.
-  func nextWait() -> LoopWait? {
-    if isShuttingDown, engines.allSatisfy(\.isEmpty), guests.allSatisfy(\.isEmpty) { return nil }
+  /// Returns the time until which the loop's driver may wait for readiness: 0 if it must not wait, `.max` without a
+  /// limit; `nil` if the loop has ended.
+  func nextDue() -> Int64? {
+    if isShuttingDown, engines.allSatisfy(\.isEmpty), guest?.isEmpty != false { return nil }
     sleeps = false
     earlyCommands = 0
-    if reactor.hasLeft { return LoopWait.none }
+    if reactor.hasLeft { return 0 }
     waitsUntil = due
-    let wait = LoopWait(until: waitsUntil, time)
-    guard wait.left > 0 else { return LoopWait.none }
-    if let lying = inbox.prepareToSleep() {
+    guard waitsUntil == .max || waitsUntil != 0 && waitsUntil > context.time.now else { return 0 }
+    if let lying = context.inbox.prepareToSleep() {
       earlyCommands = lying
-      return LoopWait.none
+      return 0
     }
     sleeps = true
-    return wait
+    return waitsUntil
   }
 
   func close() {
-    for command in inbox.close() {
-      switch command {
-      case .start(let job): refuse(job)
-      case .guest(let command): command.perform(on: self)
-      default: break
-      }
-    }
+    isShuttingDown = true
+    for command in context.inbox.close() { perform(command) }
     for engine in engines { engine.tearDown() }
     engines = []
-    for guest in guests { guest.tearDown() }
+    guest?.tearDown()
     context.tearDown()
     context.bodies.close()
   }
 
   /// - Parameter readyCount: the result of the reactor's wait.
   func turn(_ readyCount: Int) {
-    clock.update()
-    for guest in guests { guest.beginTurn() }
-    let isWoken = sleeps && inbox.noteAwake()
+    context.updateNow()
+    guest?.beginTurn()
+    let isWoken = sleeps && context.inbox.markAwake()
     let isAll = reactor.report(readyCount) { ready in
-      if ready.owner == SystemReactor.wakeOwner {
+      if ready.owner == Poller.wakeOwner {
         if isWoken { earlyCommands = 1 }
       } else {
-        guests.first { type(of: $0).owners.contains(ready.owner) }?.ready(ready)
+        guest?.ready(ready)
       }
     }
     if !isAll { earlyCommands = 0 }
     takeCommands()
-    let now = clock.now
-    for guest in guests { guest.turn(now: now) }
+    let now = context.now
+    guest?.turn(now: now)
     context.turn()
     expire(now: now)
     context.settle()
@@ -108,15 +95,14 @@ package final class LoopCore {
   func beginAside(_ job: EngineJob) -> Bool {
     guard !isShuttingDown, job.reference.core?.beginAtOnce(job) == true else { return false }
     context.settle()
-    context.deliveries.send(now: clock.now)
-    if due < waitsUntil { inbox.endSleep() }
+    context.deliveries.send(now: context.now)
+    if due < waitsUntil { context.inbox.endSleep() }
     return true
   }
 
   private var due: Int64 {
     if context.isTurnWanted { return 0 }
-    let own = min(context.enginesDue, bodiesExpiry.due, context.deliveries.due)
-    return guests.reduce(own) { min($0, $1.due) }
+    return min(context.enginesDue, bodiesExpiry.due, context.deliveries.due, guest?.due ?? .max)
   }
 
   private func expire(now: Int64) {
@@ -126,7 +112,7 @@ package final class LoopCore {
   }
 
   private func takeCommands() {
-    inbox.take(into: &commands)
+    context.inbox.takeCommands(into: &commands)
     for (number, command) in commands.enumerated() {
       context.hasLooked = number < earlyCommands
       perform(command)
@@ -138,21 +124,15 @@ package final class LoopCore {
   private func perform(_ command: LoopCommand) {
     switch command {
     case .start(let job):
-      if let engine = job.reference.core, !isShuttingDown { engine.begin(job) } else { refuse(job) }
+      if let engine = job.reference.core, !isShuttingDown { engine.begin(job) } else { job.refuse(.shutDown) }
     case .cancel(let job): job.reference.core?.cancel(job)
-    case .resumeReceiving(let job): job.reference.core?.resumeReceiving(job)
-    case .resumeSending(let job): job.reference.core?.resumeSending(job)
-    case .guest(let command): command.perform(on: self)
+    case .resumeReceiving(let job): job.reference.core?.exchanges[job.exchange]?.resumeReceiving()
+    case .resumeSending(let job): job.reference.core?.exchanges[job.exchange]?.resumeSending()
+    case .call(let body): body(self)
     case .shutDown(let cancelling):
       isShuttingDown = true
-      for guest in guests { guest.shutDown() }
+      guest?.shutDown()
       for engine in engines { engine.shutDown(cancelling: cancelling) }
     }
-  }
-
-  /// Ends a job that was not passed to an engine.
-  private func refuse(_ job: EngineJob) {
-    job.reference.load.end()
-    job.finish(.shutDown, facts: nil)
   }
 }

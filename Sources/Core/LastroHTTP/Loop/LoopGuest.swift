@@ -3,13 +3,10 @@
 /// A part of the system below HTTP that an event loop hosts, such as libcurl's dialing. It runs on the loop's thread,
 /// in the loop's turns. The loop uses it only through this protocol.
 ///
-/// A guest registers descriptors with the loop's ``Poller``, under ``owners``, and returns its timers' earliest time
-/// from ``due``. Other threads reach it by posting ``LoopCommand/guest(_:)``. All its members are called on the loop's
-/// thread, and none may block. Work that takes longer than its share of the turn continues in the next turn.
+/// A guest registers descriptors with the loop's ``Poller``, and returns its timers' earliest time from ``due``. Other
+/// threads reach it through ``LoopInbox/perform(_:)``. All its members are called on the loop's thread, and none may
+/// block. Work that takes longer than its share of the turn continues in the next turn.
 package protocol LoopGuest: AnyObject {
-  /// The owners of the guest's descriptors in the poller. Each owner belongs to one guest only.
-  static var owners: ClosedRange<UInt32> { get }
-
   /// Whether no work is in progress, so that a loop that is being shut down may end.
   var isEmpty: Bool { get }
 
@@ -33,14 +30,8 @@ package protocol LoopGuest: AnyObject {
   func tearDown()
 }
 
-/// A command from another thread for a guest or an engine, performed on the loop's thread. It is performed after a
-/// shutdown, too, and while the loop ends.
-package protocol GuestCommand: Sendable {
-  func perform(on loop: LoopCore)
-}
-
-/// A weak reference that any thread may hold, and only the loop's thread may dereference.
+/// A weak reference that any thread may hold, and only the loop's thread may dereference, or the holder of a lock.
 final class LoopReference<Target: AnyObject>: Sendable {
-  // Unchecked because after the reference is shared, only the loop's thread reads or writes it.
+  // Unchecked because after the reference is shared, only the loop's thread, or the holder of its lock, accesses it.
   nonisolated(unsafe) weak var target: Target?
 }

@@ -15,8 +15,8 @@ enum LoopCommand: Sendable {
   case resumeReceiving(EngineJob)
   /// Continues sending, because the writer has more bytes.
   case resumeSending(EngineJob)
-  /// A command for a part of the loop.
-  case guest(any GuestCommand)
+  /// Calls the closure, even after a shutdown and while the loop ends.
+  case call(@Sendable (LoopCore) -> Void)
   /// Stops accepting jobs. The loop ends when no job is left; with `cancelling`, running jobs are cancelled.
   case shutDown(cancelling: Bool)
 }
@@ -62,12 +62,13 @@ package final class LoopInbox: Sendable {
     }
   }
 
-  /// Posts a command for a part of the loop, as ``post(_:)-(LoopCommand)`` does.
-  package func post(_ command: any GuestCommand) -> Bool { post(.guest(command)) }
+  /// Makes the loop's thread call a closure, even after a shutdown and while the loop ends. Returns false if the loop
+  /// has ended and will not call it.
+  package func perform(_ body: @escaping @Sendable (LoopCore) -> Void) -> Bool { post(.call(body)) }
 
-  /// Posts a part of a task. Returns false if the loop has ended and will not run it.
-  func post(_ task: LoopTask) -> Bool {
-    post { $0.tasks.append(task) }
+  /// Posts a part of a task, which runs elsewhere if the loop has ended.
+  func post(_ task: LoopTask) {
+    if !post({ $0.tasks.append(task) }) { task.runElsewhere() }
   }
 
   private func post(_ add: (inout State) -> Void) -> Bool {
@@ -93,22 +94,20 @@ package final class LoopInbox: Sendable {
 
   /// Records that the loop is awake. Returns whether the first queued command has written the eventfd. Loop thread
   /// only.
-  func noteAwake() -> Bool {
+  func markAwake() -> Bool {
     state.withLock { state in
       state.isSleeping = false
       return state.wakes
     }
   }
 
-  /// Takes all commands, and leaves `spare`'s storage for the next batch. Loop thread only.
-  func take(into spare: inout [LoopCommand]) {
-    spare.removeAll(keepingCapacity: true)
+  /// Takes all commands, and leaves the storage of `spare`, which is empty, for the next batch. Loop thread only.
+  func takeCommands(into spare: inout [LoopCommand]) {
     state.withLock { swap(&$0.commands, &spare) }
   }
 
-  /// Takes the parts of tasks, as ``take(into:)`` takes commands. Loop thread only.
+  /// Takes the parts of tasks, as ``takeCommands(into:)`` takes commands. Loop thread only.
   func takeTasks(into spare: inout [LoopTask]) {
-    spare.removeAll(keepingCapacity: true)
     state.withLock { swap(&$0.tasks, &spare) }
   }
 
@@ -122,13 +121,7 @@ package final class LoopInbox: Sendable {
   }
 
   /// Ends the loop's wait for descriptors without a command. Any thread may call it.
-  func endSleep() {
-    let mustWake = state.withLock { state in
-      defer { state.isSleeping = false }
-      return state.isSleeping
-    }
-    if mustWake { wake() }
-  }
+  func endSleep() { _ = post { _ in } }
 
   private func wake() {
     if wakeDescriptor < 0 { return }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 /// The parts of an event loop that its driver operates: a core, the reactor that the driver waits on, and the tasks
 /// that run between turns. It has no thread of its own.
 ///
@@ -8,41 +10,46 @@ final class LoopTurner {
   private let core: LoopCore
   private let reactor: any Reactor
   private let parts: LoopParts
-  private var tasks = LoopTasks()
+  /// The memory for the parts of tasks that run after a turn.
+  private var tasks: [LoopTask] = []
 
-  /// - Parameter prepare: adds guests and engines before the first turn.
-  init(_ reactor: any Reactor, _ parts: LoopParts, prepare: (LoopCore) -> Void) {
+  /// - Parameter prepare: opens engines before the first turn, and returns the guest.
+  init(_ reactor: any Reactor, _ parts: LoopParts, prepare: (LoopCore) -> (any LoopGuest)?) {
     self.reactor = reactor
     self.parts = parts
-    let context = LoopContext(inbox: parts.inbox, time: parts.time, executor: LoopExecutor(parts.inbox))
-    core = LoopCore(context, reactor, time: parts.time)
-    prepare(core)
-    parts.seat.take(core)
+    core = LoopCore(LoopContext(inbox: parts.inbox, time: parts.time), reactor, prepare)
+    parts.seat.withLock { [core] in $0 = core }
   }
 
-  /// Returns how long the driver may wait; `nil` if the loop has ended.
-  func nextWait() -> LoopWait? { parts.seat.turn { $0.nextWait() } ?? nil }
+  /// Returns the time until which the driver may wait (``LoopCore/nextDue()``); `nil` if the loop has ended.
+  func nextDue() -> Int64? { parts.seat.withLock { $0?.nextDue() } }
 
-  /// Performs a turn, and then runs the queued parts of tasks (``LoopTask``).
+  /// Performs a turn, and then runs the queued parts of tasks (``LoopTask``). Parts that they add run after the next
+  /// turn, so that connections are served in between.
   ///
   /// - Parameter readyCount: the number of events that the reactor's wait returned. Another thread may have taken the
-  ///   ``LoopSeat`` during that wait.
+  ///   seat during that wait.
   func turn(_ readyCount: Int) {
-    parts.seat.turn { $0.turn(readyCount) }
-    tasks.run(from: parts.inbox)
+    parts.seat.withLock { $0?.turn(readyCount) }
+    parts.inbox.takeTasks(into: &tasks)
+    for task in tasks { task.job.runSynchronously(on: task.executor) }
+    tasks.removeAll(keepingCapacity: true)
   }
 
   /// Waits, and performs a turn. Returns false if the loop has ended.
   func turn() -> Bool {
-    guard let wait = nextWait() else { return false }
-    turn(reactor.wait(wait))
+    guard let due = nextDue() else { return false }
+    turn(reactor.wait(until: due))
     return true
   }
 
-  /// Releases the resources of the loop. No function is called afterwards.
+  /// Releases the resources of the loop, and runs the remaining parts of tasks on the global executor. No function is
+  /// called afterwards.
   func end() {
-    parts.seat.leave()
+    parts.seat.withLock { $0 = nil }
     core.close()
-    tasks.leave(parts.inbox)
+    parts.inbox.takeTasks(into: &tasks)
+    for task in tasks { task.runElsewhere() }
+    tasks = []
   }
 }

@@ -2,9 +2,15 @@
 
 internal import CLastroHTTP2
 internal import Glibc
+internal import Lastro
+internal import LastroSupport
 
-/// The system's event queue. No other type uses epoll. Used by the loop's thread alone.
-package final class Poller {
+/// The reactor of loops in production: the system's event queue and, if the loop's time is a `TimeSource`, an alarm of
+/// that source. No other type uses epoll. Used by the loop's thread alone.
+package final class Poller: Reactor {
+  /// The owner of the descriptor that wakes the loop.
+  static let wakeOwner = UInt32.max
+
   /// The state of a descriptor, which is also its index in ``watches``.
   private struct Watch {
     var owner: UInt32 = 0
@@ -12,7 +18,7 @@ package final class Poller {
     var events: UInt32?
     /// Whether its owner wants its events.
     var isWanted = false
-    /// Whether ``noteClosing(_:)`` is called before the descriptor is closed.
+    /// Whether ``forget(_:)`` is called before the descriptor is closed.
     var isKept = false
   }
 
@@ -26,12 +32,26 @@ package final class Poller {
   // Unchecked, like `watches`, because only the loop accesses it, and no access spans the call that reports an event.
   @exclusivity(unchecked) private var left = 0..<0
   @exclusivity(unchecked) private var watches: [Watch] = []
+  private let inbox: LoopInbox
+  private let time: LoopTime
+  /// The task that wakes the loop at ``alarmDue``, if the loop's time is a `TimeSource`, whose time epoll cannot wait
+  /// for.
+  private var alarm: Task<Void, Never>?
+  private var alarmDue = Int64.min
 
-  init?() {
+  init?(_ inbox: LoopInbox, _ time: LoopTime) {
+    self.inbox = inbox
+    self.time = time
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     guard epoll >= 0 else { return nil }
     events = .allocate(capacity: 256)
     events.initialize(repeating: epoll_event())
+    // An edge-triggered descriptor need not be read.
+    if let index = index(of: inbox.wakeDescriptor) { watches[index].isWanted = true }
+    var event = epoll_event()
+    event.events = EPOLLIN.rawValue | EPOLLET.rawValue
+    event.data.u64 = UInt64(Self.wakeOwner) << 32 | UInt64(UInt32(bitPattern: inbox.wakeDescriptor))
+    _ = epoll_ctl(epoll, EPOLL_CTL_ADD, inbox.wakeDescriptor, &event)
   }
 
   deinit {
@@ -40,7 +60,7 @@ package final class Poller {
   }
 
   /// Whether there are events that the last turn did not process.
-  var hasLeft: Bool { !left.isEmpty }
+  package var hasLeft: Bool { !left.isEmpty }
 
   /// Watches a descriptor, or changes the events that are watched.
   package func watch(_ descriptor: Int32, owner: UInt32, read: Bool, write: Bool) {
@@ -63,9 +83,8 @@ package final class Poller {
 
   /// Stops watching a descriptor.
   ///
-  /// A socket whose closing is reported (``noteClosing(_:)``) stays registered with epoll, because a pooled connection
-  /// is usually watched again, for the same events, before an event occurs. If an event occurs first, the socket is
-  /// removed then.
+  /// A kept socket (``keep(_:)``) stays registered with epoll, because a pooled connection is usually watched again, for
+  /// the same events, before an event occurs. If an event occurs first, the socket is removed then.
   package func unwatch(_ descriptor: Int32) {
     guard let index = index(of: descriptor) else { return }
     watches[index].isWanted = false
@@ -74,14 +93,14 @@ package final class Poller {
     if !watches[index].isKept || watches[index].events != EPOLLIN.rawValue { drop(descriptor, at: index) }
   }
 
-  /// Notes a new socket, for which ``noteClosing(_:)`` will be called before it is closed.
-  package func noteOpened(_ descriptor: Int32) {
+  /// Keeps a new socket registered when it is unwatched. ``forget(_:)`` must be called before it is closed.
+  package func keep(_ descriptor: Int32) {
     guard let index = index(of: descriptor) else { return }
     watches[index] = Watch(isKept: true)
   }
 
   /// Forgets a socket that is about to be closed, because the next socket may have the same number.
-  package func noteClosing(_ descriptor: Int32) {
+  package func forget(_ descriptor: Int32) {
     guard let index = index(of: descriptor) else { return }
     drop(descriptor, at: index)
     watches[index] = Watch()
@@ -111,41 +130,60 @@ package final class Poller {
     return index
   }
 
-  /// Watches for the moments at which a descriptor becomes readable. Do not combine it with
-  /// ``watch(_:owner:read:write:)``.
-  func watchEdges(of descriptor: Int32, owner: UInt32) {
-    if let index = index(of: descriptor) { watches[index].isWanted = true }
-    var event = epoll_event()
-    event.events = EPOLLIN.rawValue | EPOLLET.rawValue
-    event.data.u64 = UInt64(owner) << 32 | UInt64(UInt32(bitPattern: descriptor))
-    _ = epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
+  /// Waits as ``Reactor/wait(until:)`` describes. Other threads may watch and unwatch descriptors meanwhile.
+  package func wait(until due: Int64) -> Int {
+    if due == 0 { return hasLeft ? 0 : wait(timeout: 0) }
+    guard due < .max else { return wait(timeout: -1) }
+    if let source = time.source {
+      setAlarm(due, source)
+      return wait(timeout: -1)
+    }
+    // Rounded up, so that the loop does not wake early and wait again.
+    return wait(timeout: Int32(clamping: max(0, due - time.now).adding(nanoseconds: 999_999) / 1_000_000))
   }
 
-  /// Waits for at most `timeout` milliseconds (negative: forever). Returns the number of events for
-  /// ``report(_:to:)``.
-  ///
-  /// Other threads may watch and unwatch descriptors meanwhile. It must not be called while events are left
-  /// (``hasLeft``).
-  func wait(timeout: Int32) -> Int {
+  /// Wakes the loop at a time, unless a pending alarm wakes it before. An alarm that comes too early costs the
+  /// loop a turn, and one that was replaced does not move the loop's time.
+  private func setAlarm(_ due: Int64, _ source: TimeSource) {
+    if alarmDue <= due, alarmDue > time.now { return }
+    alarm?.cancel()
+    alarmDue = due
+    alarm = Task { [inbox, time] in
+      let end = Duration.nanoseconds(due), left = end - source.now()
+      if left > .zero {
+        do { try await source.limit(left.countable) } catch { return }
+      }
+      // The limit may end at the moment of the cancellation, which comes before the time of a late alarm.
+      if Task.isCancelled { return }
+      // A test clock may let a limit pass without advancing.
+      time.advance(to: max(source.now(), end))
+      inbox.endSleep()
+    }
+  }
+
+  /// Cancels the alarm, so that it no longer wakes the loop.
+  func cancelAlarm() { alarm?.cancel() }
+
+  /// Waits for at most `timeout` milliseconds (negative: forever), while no events are left.
+  private func wait(timeout: Int32) -> Int {
     guard let base = events.baseAddress else { return 0 }
     return max(0, Int(epoll_wait(epoll, base, Int32(events.count), timeout)))
   }
 
-  /// Returns whether a wait that returned `count` events has reported all that were ready.
-  func isAll(_ count: Int) -> Bool { count < events.count }
-
   /// Reports events for a limited time, but at least one. The remaining events are left for the next call.
   ///
-  /// - Parameter count: the result of ``wait(timeout:)``; 0 if events are left from an earlier call.
-  func report(_ count: Int, to body: (Readiness) -> Void) {
+  /// - Parameter count: the result of ``wait(until:)``; 0 if events are left from an earlier call.
+  @discardableResult
+  package func report(_ count: Int, to body: (Readiness) -> Void) -> Bool {
     if left.isEmpty { left = 0..<count }
-    if left.isEmpty { return }
+    if left.isEmpty { return true }
     let start = left.lowerBound, end = monotonicNow().adding(nanoseconds: Self.turnNanoseconds)
     while !left.isEmpty, left.lowerBound == start || monotonicNow() < end {
       let event = events[left.lowerBound]
       left = left.lowerBound + 1..<left.upperBound
       report(event, to: body)
     }
+    return left.isEmpty && count < events.count
   }
 
   private func report(_ event: epoll_event, to body: (Readiness) -> Void) {

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The source of readiness events for a loop, on which its driver waits: ``SystemReactor`` in production. Tests have
-/// one without descriptors.
+/// The source of readiness events for a loop, on which its driver waits: ``Poller`` in production. Tests have one
+/// without descriptors.
 ///
 /// The loop itself uses only the wait and the events that ended it. Guests and links register their descriptors with
-/// the reactor that they were made for: libcurl's dialing uses ``Poller``. Thread: the driver's.
+/// the reactor that they were made for, as libcurl's dialing does. Thread: the driver's.
 package protocol Reactor: AnyObject {
   /// Whether there are events that the last turn did not process.
   var hasLeft: Bool { get }
 
-  /// Waits until a descriptor is ready, the loop is woken, or the time of the wait has passed.
+  /// Waits until a descriptor is ready, the loop is woken, or a time has passed.
   ///
+  /// - Parameter due: the time on the loop's clock; 0 for no wait, `.max` for no limit.
   /// - Returns: the number of events for ``report(_:to:)``.
-  func wait(_ wait: LoopWait) -> Int
+  func wait(until due: Int64) -> Int
 
   /// Reports the events of a wait.
   ///
-  /// - Parameter count: the result of ``wait(_:)``.
+  /// - Parameter count: the result of ``wait(until:)``.
   /// - Returns: whether these were all events that were ready.
   func report(_ count: Int, to body: (Readiness) -> Void) -> Bool
 }
@@ -28,23 +29,4 @@ package struct Readiness {
   package var readable: Bool
   package var writable: Bool
   package var failed: Bool
-}
-
-/// The longest time that a driver may wait for readiness.
-package struct LoopWait {
-  /// No wait, because work is due.
-  static let none = LoopWait(left: 0, due: 0)
-
-  /// The number of nanoseconds from now; 0 for no wait, `.max` for no limit.
-  package var left: Int64
-  /// The end of the wait, on the loop's clock.
-  package var due: Int64
-}
-
-extension LoopWait {
-  /// Creates the wait until a time. 0 has always passed, and `.max` never comes.
-  init(until due: Int64, _ time: LoopTime) {
-    self.due = due
-    left = due == 0 || due == .max ? due : max(0, due - time.now)
-  }
 }

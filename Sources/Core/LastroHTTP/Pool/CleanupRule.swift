@@ -16,5 +16,5 @@ struct CleanupRule: Hashable {
   func isDue(count: Int) -> Bool { count > most }
 
   /// Records the number of entries that a cleanup kept because they were in use.
-  mutating func noteKept(_ count: Int) { most = max(spare, 2 * count) }
+  mutating func cleanedUp(keeping count: Int) { most = max(spare, 2 * count) }
 }

@@ -27,7 +27,7 @@ final class HTTPConnection: LinkUser {
   let bornAt: Int64
   private(set) var idleSince: Int64
   /// The connection's turn in the queue of idle connections; `nil` while it is not idle.
-  private(set) var idleTurn: UInt64?
+  private(set) var idleTurn: Int64?
   /// The time for which the server keeps an idle connection open, if it announces that (`Keep-Alive: timeout=`).
   var keepAlive: Duration?
   /// The time from which on the server may have closed the connection before a request arrives.
@@ -41,7 +41,8 @@ final class HTTPConnection: LinkUser {
   var readsOn = false
   private var watches = (read: true, write: false)
   private(set) var isClosed = false
-  private let teller: ConnectionTeller?
+  /// The state that was reported to the observer last; `nil` before the first report, and without an observer.
+  private var reported: ConnectionChange.State?
 
   init(_ link: any Link, host: HostPool, now: Int64) {
     self.link = link
@@ -51,44 +52,48 @@ final class HTTPConnection: LinkUser {
     held = facts.early
     bornAt = now
     idleSince = now
-    teller = ConnectionTeller(host.engine.settings.connectionObserver, of: host, now: now)
+    // The engine holds the connection until it is closed.
     number = host.engine.register(self)
+    report(.active, now: now)
     link.attach(self)
   }
 
-  deinit { if !isClosed { link.close() } }
-
   var isReused: Bool { exchanges > 1 }
 
-  /// Records that an exchange has begun on the connection.
+  /// Records that an exchange has begun on the connection, and tells the observer.
   func beganExchange() {
     exchanges += 1
-    noteActive()
+    report(.active, now: host.engine.now)
   }
 
   /// Records that the connection is free, and until when it may be reused: until one second before the server's
   /// keep-alive timeout, because a request takes time to arrive, or for half of a timeout below two seconds.
-  func noteFree(now: Int64) {
+  func becameFree(now: Int64) {
     guard let keepAlive else { return fitUntil = .max }
     fitUntil = now.adding(max(keepAlive - .seconds(1), keepAlive / 2))
   }
 
-  /// Tells the observer that a request uses the connection.
-  func noteActive() { teller?.tell(.active, now: host.engine.now) }
-
   /// Records that the connection is idle from here on.
-  func noteIdle(turn: UInt64, now: Int64) {
-    teller?.tell(.idle, now: now)
+  func becameIdle(turn: Int64, now: Int64) {
+    report(.idle, now: now)
     idleTurn = turn
     idleSince = now
   }
 
   /// Records that the connection is no longer idle, and returns whether it was.
-  func noteBusy() -> Bool { idleTurn.take() != nil }
+  func becameBusy() -> Bool { idleTurn.take() != nil }
 
   /// Closes the connection. Over HTTP/2, the session first ends it in order.
-  func end() {
+  func closeInOrder() {
     if let session { session.close() } else { close() }
+  }
+
+  /// Reports a change of state to the observer, if there is one and the route has an origin.
+  private func report(_ state: ConnectionChange.State?, now: Int64) {
+    guard state != reported, let observer = host.engine.settings.connectionObserver, let origin = host.route.origin
+    else { return }
+    observer(ConnectionChange(origin: origin, from: reported, to: state, age: .nanoseconds(now - bornAt)))
+    reported = state
   }
 
   // MARK: Fitness
@@ -96,8 +101,25 @@ final class HTTPConnection: LinkUser {
   /// Whether the connection may begin another request, as far as its age and the server's keep-alive timeout tell.
   var isInTime: Bool {
     let engine = host.engine
-    let end = min(fitUntil, bornAt.adding(nanoseconds: engine.settings.connectionLifetime))
+    let end = min(fitUntil, bornAt.adding(nanoseconds: engine.connectionLifetime))
     return !isClosed && engine.now < end
+  }
+
+  /// Checks that a new connection has not ended since it was dialed, and that its server has sent nothing before a
+  /// request.
+  ///
+  /// - Throws: the reason why no request can be sent.
+  func checkSilence() throws(TransportError) {
+    switch link.receive(into: host.engine.context.scratch) {
+    case .wait: return
+    case .moved: throw .spokenFirst
+    case .end: throw .goneBeforeSending
+    case .failed:
+      // An alert tells the reason, such as a missing client certificate, better than the end of the connection.
+      guard var error = link.failure, error.stage != .response else { throw .goneBeforeSending }
+      error.requestSent = false
+      throw error
+    }
   }
 
   /// Whether the connection, whose request has just ended, can carry another one. Bytes after the response cannot be
@@ -163,13 +185,13 @@ final class HTTPConnection: LinkUser {
 
   func read() { session?.read() }
 
-  func noteReading() { readAt = host.engine.now }
+  func beganReading() { readAt = host.engine.now }
 
   /// Reads again in the next turn, if the link may hold unread bytes for which no readiness is reported.
   func readOn() {
     guard !isClosed, link.hidesInput, !readsOn else { return }
     readsOn = true
-    host.engine.noteEvent { [weak self] in
+    host.engine.context.performInNextTurn { [weak self] in
       guard let self else { return }
       readsOn = false
       if readAt == host.engine.now { return readOn() }
@@ -186,7 +208,7 @@ final class HTTPConnection: LinkUser {
 
   func close() {
     guard !isClosed else { return }
-    noteClosed()
+    markClosed()
     link.close()
   }
 
@@ -194,13 +216,13 @@ final class HTTPConnection: LinkUser {
   /// cannot be handed over yet.
   func handOver(early: [UInt8]) -> (any ByteStream)? {
     guard !isClosed, let stream = link.handOver(early: early) else { return nil }
-    noteClosed()
+    markClosed()
     return stream
   }
 
-  private func noteClosed() {
+  private func markClosed() {
     isClosed = true
-    teller?.tell(nil, now: host.engine.now)
+    report(nil, now: host.engine.now)
     session = nil
     host.engine.unregister(self)
   }

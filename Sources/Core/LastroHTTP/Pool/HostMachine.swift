@@ -123,6 +123,8 @@ struct HostMachine: Hashable {
     /// The number of open streams.
     var open = 0
     var room: Room
+    /// Whether a request was started on the connection.
+    var isUsed = false
   }
 
   private var limits: Limits
@@ -169,8 +171,8 @@ struct HostMachine: Hashable {
   /// Returns whether new requests will most likely use HTTP/2.
   func expectsHTTP2(now: Int64) -> Bool { versions.sharesDials(now: now) }
 
-  /// Returns the protocols to offer in the handshake of a dial.
-  func offer(now: Int64) -> (names: [String], wire: [UInt8]) { versions.offer(now: now) }
+  /// Returns the protocols to offer in the TLS handshake of a dial.
+  func offer(now: Int64) -> [String] { versions.offer(now: now) }
 
   /// Records the protocol of a new link, and returns whether it is HTTP/2.
   mutating func learn(_ choice: String?) -> Bool { versions.learn(choice) }
@@ -226,18 +228,18 @@ struct HostMachine: Hashable {
       draining.append(request)
       dialForWaiting(now: now, &steps)
     case .drainEnded(let request): draining.removeAll { $0 == request }
-    case .opened(let dial): if take(dial) { running += 1 }
+    case .opened(let dial): if removeDial(dial) { running += 1 }
     case .openedMultiplexed(let dial, let connection, let room):
-      guard take(dial) else { break }
+      guard removeDial(dial) else { break }
       sessions.append(Session(id: connection, room: room))
       steps.append(.becameIdle(connection))
       serve(now: now, &steps)
     case .wasted(let dial):
-      guard take(dial) else { break }
+      guard removeDial(dial) else { break }
       if let first = waiting.popFirst() { steps.append(.fail(request: first)) }
       dialForWaiting(now: now, &steps)
-    case .failed(let dial, let isLate): if take(dial) { dialFailed(isLate: isLate, now: now, &steps) }
-    case .dropped(let dial): if take(dial) { dialForWaiting(now: now, &steps) }
+    case .failed(let dial, let isLate): if removeDial(dial) { dialFailed(isLate: isLate, now: now, &steps) }
+    case .dropped(let dial): if removeDial(dial) { dialForWaiting(now: now, &steps) }
     case .free(let connection, let fitness): free(connection, fitness, now: now, &steps)
     case .lost:
       running -= 1
@@ -245,7 +247,9 @@ struct HostMachine: Hashable {
     case .idleClosed(let connection): idleClosed(connection, now: now, &steps)
     case .room(let connection, let room): changed(connection, room, &steps)
     case .streamClosed(let connection, let room): streamClosed(connection, room, &steps)
-    case .retired(let connection): retire(connection, &steps)
+    case .retired(let connection):
+      failOne(ifUseless: connection, &steps)
+      retire(connection, &steps)
     case .ended(let connection): ended(connection, &steps)
     case .requiresHTTP1:
       versions.requireHTTP1(now: now)
@@ -270,13 +274,14 @@ extension HostMachine {
   }
 
   private mutating func wait(_ entry: WaitingQueue.Entry, isFront: Bool, now: Int64, _ steps: inout [Step]) {
-    if isFront { waiting.prepend(entry) } else { waiting.append(entry) }
-    if dials.isEmpty { return }
-    if expectsHTTP2(now: now) {
-      if waiting.beginWait(of: entry.request, now: now) { steps.append(.limitWait(request: entry.request)) }
-    } else {
-      limitWaits(now: now, &steps)
+    var entry = entry
+    let shares = expectsHTTP2(now: now)
+    if shares, !dials.isEmpty {
+      entry.dialBeganAt = now
+      steps.append(.limitWait(request: entry.request))
     }
+    if isFront { waiting.prepend(entry) } else { waiting.append(entry) }
+    if !shares { limitWaits(now: now, &steps) }
   }
 
   /// Removes a request from the queue, and cancels dials that no request needs any more, the latest first, because it
@@ -297,6 +302,7 @@ extension HostMachine {
     guard streams < limits.streams, let index = sessions.firstIndex(where: { $0.room.free > 0 }) else { return false }
     streams += 1
     sessions[index].open += 1
+    sessions[index].isUsed = true
     sessions[index].room.free -= 1
     if sessions[index].open == 1 { steps.append(.becameBusy(sessions[index].id)) }
     steps.append(.open(request: request, connection: sessions[index].id))
@@ -319,11 +325,9 @@ extension HostMachine {
   /// Starts dials for the queued requests that no dial will serve yet, within the limits.
   private mutating func dialForWaiting(now: Int64, _ steps: inout [Step]) {
     guard !waiting.isEmpty else { return }
-    if expectsHTTP2(now: now) {
-      if dials.isEmpty, mayDial, mayGrow { dial(now: now, &steps) }
-      return
-    }
-    while dials.count < waiting.count, dials.count < limits.dials {
+    let isShared = expectsHTTP2(now: now)
+    if isShared, !mayGrow { return }
+    while dials.count < (isShared ? 1 : waiting.count), dials.count < limits.dials {
       if !mayDial, waiting.entry(behind: dials.count)?.wantsFresh == true, !idle.isEmpty {
         let oldest = idle.removeFirst()
         steps.append(.becameBusy(oldest))
@@ -357,7 +361,7 @@ extension HostMachine {
   }
 
   /// Removes a dial; returns false if it was cancelled in the meantime.
-  private mutating func take(_ dial: UInt64) -> Bool {
+  private mutating func removeDial(_ dial: UInt64) -> Bool {
     guard let index = dials.firstIndex(of: dial) else { return false }
     dials.remove(at: index)
     return true
@@ -393,6 +397,8 @@ extension HostMachine {
       return dialForWaiting(now: now, &steps)
     }
     running -= 1
+    // A server that ends each connection as soon as it is open costs a request, and is not dialed forever.
+    if fitness.isFresh, !fitness.mayServe, let first = waiting.popFirst() { steps.append(.fail(request: first)) }
     if fitness.mayIdle, limits.keepsIdle {
       idle.append(connection)
       steps.append(.becameIdle(connection))
@@ -442,6 +448,15 @@ extension HostMachine {
     }
   }
 
+  /// Fails the first queued request if the server never allowed a request on a connection that closes. Such a server
+  /// costs a request, and is not dialed forever.
+  private mutating func failOne(ifUseless connection: UInt64, _ steps: inout [Step]) {
+    guard let index = index(of: connection), !sessions[index].isUsed, sessions[index].room.allowed == 0,
+      let first = waiting.popFirst()
+    else { return }
+    steps.append(.fail(request: first))
+  }
+
   private mutating func retire(_ connection: UInt64, _ steps: inout [Step]) {
     guard let index = index(of: connection) else { return }
     let session = sessions.remove(at: index)
@@ -458,6 +473,7 @@ extension HostMachine {
   }
 
   private mutating func ended(_ connection: UInt64, _ steps: inout [Step]) {
+    failOne(ifUseless: connection, &steps)
     if let index = index(of: connection) {
       streams -= sessions.remove(at: index).open
       steps.append(.becameBusy(connection))

@@ -5,7 +5,6 @@
 /// Owner: ``HTTPEngine``. Thread: the loop's.
 final class HostPartition {
   let options: SharedOptions
-  let isDefault: Bool
   // Unchecked because only the loop's thread uses the partition, and no look-up calls back into it.
   @exclusivity(unchecked) private(set) var hosts: [HostKey: HostPool] = [:]
   /// The hosts by their targets: requests may spell the same target in several ways.
@@ -20,10 +19,7 @@ final class HostPartition {
     var host: TrustTarget
   }
 
-  init(_ options: SharedOptions, isDefault: Bool) {
-    self.options = options
-    self.isDefault = isDefault
-  }
+  init(_ options: SharedOptions) { self.options = options }
 
   var isUnused: Bool { hosts.values.allSatisfy(\.isUnused) }
 
@@ -45,6 +41,6 @@ final class HostPartition {
     hosts = hosts.filter { !$0.value.isUnused }
     targets = targets.filter { !$0.value.isUnused }
     proxies = proxies.filter { !$0.value.isUnused }
-    cleanup.noteKept(hosts.count)
+    cleanup.cleanedUp(keeping: hosts.count)
   }
 }

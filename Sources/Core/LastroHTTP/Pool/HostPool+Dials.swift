@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Lastro
+package import Lastro
 
 /// Dials of new connections.
 extension HostPool {
@@ -10,23 +10,26 @@ extension HostPool {
     let number: UInt64
     /// The number of the dial in the connector.
     let id: UInt64
+    /// Whether the request that the dial was started for limits the dial's time. The limits of other requests may be
+    /// longer, so they wait for another dial if this one is late.
+    let isLimited: Bool
     /// The link, from the time it opens until the engine's next turn.
     var link: (any Link)?
   }
 
-  func begin(_ number: UInt64, for request: UInt64) {
+  func startDial(_ number: UInt64, for request: UInt64) {
     guard let exchange = engine.exchanges[request] else { return tell(.dropped(dial: number)) }
     let job = exchange.job
     guard let target = target(of: job) else { return refuse(exchange, number, .unreadableHost) }
-    let protocols = machine.offer(now: engine.now)
     let request = DialRequest(
       host: target.host.text, port: target.port,
-      tls: key.isTLS ? DialRequest.TLS(applicationProtocols: protocols.names) : nil,
+      tls: key.isTLS ? DialRequest.TLS(applicationProtocols: machine.offer(now: engine.now)) : nil,
       connectTimeout: job.request.connectTimeout)
     let dial = LinkDial(
-      id: StreamID.next(), request: request, target: target, protocols: protocols.wire, options: options,
-      route: route, deadline: job.request.deadline)
-    dials.append(Dial(number: number, id: dial.id))
+      id: StreamID.next(), request: request, target: target, options: options, route: route,
+      deadline: job.request.deadline)
+    let isLimited = dial.request.connectTimeout != nil || dial.deadline != nil
+    dials.append(Dial(number: number, id: dial.id, isLimited: isLimited))
     do throws(TransportError) {
       try engine.connector.dial(dial, for: self)
     } catch {
@@ -41,7 +44,8 @@ extension HostPool {
   }
 
   func cancel(_ number: UInt64) {
-    guard let index = dials.firstIndex(where: { $0.number == number }) else { return }
+    // The machine cancels the latest first.
+    guard let index = dials.lastIndex(where: { $0.number == number }) else { return }
     cancel(dials.remove(at: index))
   }
 
@@ -56,54 +60,59 @@ extension HostPool {
     for dial in cancelled { cancel(dial) }
   }
 
-  func linkOpened(_ id: UInt64, _ link: any Link) {
+  /// Records the link of a dial that succeeded. The connector calls it while it does its own work, so it has an effect
+  /// in the next turn only.
+  package func linkOpened(_ id: UInt64, _ link: any Link) {
     guard let index = dials.firstIndex(where: { $0.id == id }) else { return link.close() }
     dials[index].link = link
-    engine.noteEvent { [self] in opened(id) }
+    engine.context.performInNextTurn { [self] in opened(id) }
   }
 
-  func dialFailed(_ id: UInt64, _ error: TransportError) { engine.noteEvent { [self] in failed(id, error) } }
+  /// Records the failure of a dial, in the same way.
+  package func dialFailed(_ id: UInt64, _ error: TransportError) {
+    engine.context.performInNextTurn { [self] in failed(id, error) }
+  }
 
   private func opened(_ id: UInt64) {
     // If the dial was cancelled in the meantime, its link is closed already.
     guard let index = dials.firstIndex(where: { $0.id == id }), let link = dials[index].link else { return }
     let number = dials.remove(at: index).number
     let connection = HTTPConnection(link, host: self, now: engine.now)
-    let facts = connection.facts
-    if speaksHTTP2(facts) {
-      if let end = facts.earlyEnd { return speaksFirst(connection, number, end) }
-      do throws(TransportError) {
-        let multiplexer = try addMultiplexer(over: connection)
-        tell(.openedMultiplexed(dial: number, connection: connection.number, room: multiplexer.room))
-      } catch {
-        report(error) { tell(.wasted(dial: number)) }
-      }
-      return
+    do throws(TransportError) {
+      try startSession(on: connection, dial: number)
+    } catch {
+      connection.closeInOrder()
+      report(error, .wasted(dial: number))
     }
-    guard facts.early.isEmpty, facts.earlyEnd == nil else {
-      return speaksFirst(connection, number, facts.earlyEnd ?? .spokenFirst)
-    }
-    connection.session = HTTP1Session(connection)
-    tell(.opened(dial: number))
-    release(connection)
   }
 
-  /// Closes the connection to a server that sent bytes before any request, or that has closed the connection already,
-  /// and reports its dial as wasted.
-  private func speaksFirst(_ connection: HTTPConnection, _ number: UInt64, _ error: TransportError) {
-    connection.close()
-    report(error) { tell(.wasted(dial: number)) }
+  /// Starts the session of a new connection, unless the server has closed the connection already, or sent bytes before
+  /// a request over HTTP/1.1.
+  private func startSession(on connection: HTTPConnection, dial: UInt64) throws(TransportError) {
+    let facts = connection.facts, isHTTP2 = machine.learn(facts.applicationProtocol)
+    if let end = facts.earlyEnd { throw end }
+    if isHTTP2 {
+      let multiplexer = try addMultiplexer(over: connection)
+      tell(.openedMultiplexed(dial: dial, connection: connection.number, room: multiplexer.room))
+      multiplexer.isNew = false
+      return
+    }
+    guard facts.early.isEmpty else { throw .spokenFirst }
+    try connection.checkSilence()
+    connection.session = HTTP1Session(connection)
+    tell(.opened(dial: dial))
+    release(connection)
   }
 
   private func failed(_ id: UInt64, _ error: TransportError) {
     guard let index = dials.firstIndex(where: { $0.id == id }) else { return }
-    let number = dials.remove(at: index).number
-    report(error) { tell(.failed(dial: number, isLate: error.code == .connectTimeout)) }
+    let dial = dials.remove(at: index)
+    report(error, .failed(dial: dial.number, isLate: dial.isLimited && error.code == .connectTimeout))
   }
 
-  private func report(_ error: TransportError, _ body: () -> Void) {
+  private func report(_ error: TransportError, _ event: HostMachine.Event) {
     dialError = error
-    body()
+    tell(event)
     dialError = nil
   }
 }

@@ -38,7 +38,7 @@ extension HostPool {
   /// Sends a request again without `Expect: 100-continue`, which the server refused (RFC 9110 §10.1.1), if nothing of
   /// its body was sent.
   func sendWithoutExpect(_ exchange: Exchange) -> Bool {
-    guard exchange.job.resends == 0, exchange.uploadOffset == 0, let connection = exchange.connection else {
+    guard exchange.job.resends == 0, exchange.upload.offset == 0, let connection = exchange.connection else {
       return false
     }
     mayExpect = false
@@ -50,16 +50,15 @@ extension HostPool {
   }
 
   private func mayResend(_ exchange: Exchange, isUnprocessed: Bool = false) -> Bool {
-    // A source that was read from cannot start over.
     let job = exchange.job
-    guard job.resends < (isUnprocessed ? Self.mostRefusals : 1), job.upload == nil || exchange.uploadOffset == 0 else {
-      return false
+    guard job.resends < (isUnprocessed ? Self.mostRefusals : 1), exchange.upload.canStartOver(job) else { return false }
+    guard exchange.requestSent else {
+      job.restarts += 1
+      return job.restarts <= Self.mostRestarts
     }
-    if exchange.requestSent {
-      guard isUnprocessed || job.request.allowsResend else { return false }
-      job.resends += 1
-      if isUnprocessed { job.refusals += 1 }
-    }
+    guard isUnprocessed || job.request.allowsResend else { return false }
+    job.resends += 1
+    if isUnprocessed { job.refusals += 1 }
     return true
   }
 }

@@ -8,13 +8,11 @@ internal import LastroWire
 ///
 /// A ``HostMachine`` makes the decisions. The pool performs its steps and reports their results to it. Owner:
 /// ``HTTPEngine``, which drops the pool when the engine ends. Thread: the loop's.
-final class HostPool: DialOwner {
+package final class HostPool {
   /// The maximum number of times that a request is restarted before anything of it was sent, because the trust rules
   /// had changed or its HTTP/2 connection had ended. Rules do not change this often on purpose.
   static let mostRestarts = 16
 
-  /// The pool's number in the engine.
-  var number: UInt64 = 0
   let key: HostKey
   let target: TrustTarget
   let engine: HTTPEngine
@@ -29,13 +27,11 @@ final class HostPool: DialOwner {
   @exclusivity(unchecked) var common: CommonFields
 
   // Unchecked because only the loop's thread uses it, and the machine does not call back into the pool.
-  @exclusivity(unchecked) private(set) var machine: HostMachine
+  @exclusivity(unchecked) var machine: HostMachine
   /// The steps to perform, in order.
   // Unchecked for the same reason.
   @exclusivity(unchecked) private var steps: [HostMachine.Step] = []
   private var isPerforming = false
-  /// The number of queued requests that no dial will serve, as last reported to the engine.
-  private var queued = 0
   /// The current dials, the oldest first.
   var dials: [Dial] = []
   /// The error of the dial whose failure is being reported.
@@ -52,7 +48,7 @@ final class HostPool: DialOwner {
     self.engine = engine
     self.route = route
     let settings = engine.settings
-    common = CommonFields(settings.messages)
+    common = CommonFields(engine.addedFields)
     let version = settings.usableVersion(options.options.httpVersion, isForwarded: route.proxy != nil)
     machine = HostMachine(
       .init(
@@ -74,8 +70,9 @@ final class HostPool: DialOwner {
   /// Reports an event to the machine, and performs the steps that follow. When called from within a step, it performs
   /// them after that step.
   func tell(_ event: HostMachine.Event) {
+    let queued = machine.queuedCount
     machine.handle(event, now: engine.now, &steps)
-    countQueued()
+    if machine.queuedCount != queued { engine.countQueued(machine.queuedCount - queued) }
     if isPerforming { return }
     isPerforming = true
     var index = 0
@@ -87,31 +84,24 @@ final class HostPool: DialOwner {
     isPerforming = false
   }
 
-  private func countQueued() {
-    let count = machine.queuedCount
-    if count == queued { return }
-    engine.noteQueued(count - queued)
-    queued = count
-  }
-
   private func perform(_ step: HostMachine.Step) {
     switch step {
     case .start(let request, let connection, let wasIdle): start(request, connection, wasIdle: wasIdle)
     case .open(let request, let connection): open(request, connection)
-    case .dial(let dial, let request): begin(dial, for: request)
+    case .dial(let dial, let request): startDial(dial, for: request)
     case .cancelDial(let dial): cancel(dial)
     case .limitWait(let request):
       guard let exchange = engine.exchanges[request] else { break }
       exchange.dialBeganAt = engine.now
-      engine.noteExpiry(of: exchange)
+      engine.scheduleCheck(of: exchange)
     case .fail(let request):
-      if let exchange = engine.exchanges[request] { engine.end(exchange, dialError ?? .goneBeforeSending) }
+      if let exchange = engine.exchanges[request] { conclude(exchange, dialError ?? .goneBeforeSending) }
     case .endDrain(let request):
       if let exchange = engine.exchanges[request] { conclude(exchange, .cancelled(requestSent: true)) }
-    case .becameIdle(let connection): engine.connections[connection].map(engine.noteIdle)
-    case .becameBusy(let connection): engine.connections[connection].map(engine.noteBusy)
-    case .close(let connection): engine.connections[connection]?.end()
-    case .wantService: engine.noteService(self)
+    case .becameIdle(let connection): engine.connections[connection].map(engine.becameIdle)
+    case .becameBusy(let connection): engine.connections[connection].map(engine.becameBusy)
+    case .close(let connection): engine.connections[connection]?.closeInOrder()
+    case .wantService: engine.context.scheduleService(of: self)
     }
   }
 
@@ -120,12 +110,12 @@ final class HostPool: DialOwner {
   /// Passes a request to the machine, which runs or queues it.
   func enter(_ exchange: Exchange, isFront: Bool = false) {
     tell(.arrived(exchange.entry, isFront: isFront))
-    if exchange.state == .waiting { engine.noteExpiry(of: exchange) }
+    if exchange.isWaiting { engine.scheduleCheck(of: exchange) }
   }
 
   /// Returns an exchange that is waiting; `nil` if it has ended since the machine decided.
   private func waiting(_ request: UInt64) -> Exchange? {
-    engine.exchanges[request].flatMap { $0.state == .waiting ? $0 : nil }
+    engine.exchanges[request].flatMap { $0.isWaiting ? $0 : nil }
   }
 
   private func start(_ request: UInt64, _ number: UInt64, wasIdle: Bool) {
@@ -141,14 +131,13 @@ final class HostPool: DialOwner {
       lose(connection)
       return enter(exchange, isFront: true)
     }
-    switch session.start(exchange) {
-    case .running: engine.noteExpiry(of: exchange)
-    case .outdated:
+    do throws(TransportError) {
+      if try session.start(exchange) { return engine.scheduleCheck(of: exchange) }
       lose(connection)
       restart(exchange, orFail: .unsteadyTrust)
-    case .failed(let error):
+    } catch {
       release(connection)
-      engine.end(exchange, error)
+      conclude(exchange, error)
     }
   }
 
@@ -161,18 +150,20 @@ final class HostPool: DialOwner {
     }
     guard let exchange, multiplexer.checkFitness() else {
       tell(.streamClosed(number, multiplexer.room))
-      if let exchange { enter(exchange, isFront: true) }
-      return
+      guard let exchange else { return }
+      // A server that ends each connection as soon as it is open costs a request, and is not dialed forever.
+      guard multiplexer.isNew, let error = multiplexer.refusal else { return enter(exchange, isFront: true) }
+      multiplexer.isNew = false
+      return conclude(exchange, error)
     }
-    switch multiplexer.start(exchange) {
-    case .running: engine.noteExpiry(of: exchange)
-    case .outdated:
+    do throws(TransportError) {
+      if try multiplexer.start(exchange) { return engine.scheduleCheck(of: exchange) }
       tell(.streamClosed(number, multiplexer.room))
       tell(.retired(number))
-      waitAgain(exchange)
-    case .failed(let error):
+      restart(exchange, orFail: TransportError(HTTP2Unprocessed.unsent))
+    } catch {
       tell(.streamClosed(number, multiplexer.room))
-      engine.end(exchange, error)
+      conclude(exchange, error)
     }
   }
 
@@ -188,36 +179,30 @@ final class HostPool: DialOwner {
   /// - Parameter error: the error to fail with after too many restarts.
   func restart(_ exchange: Exchange, orFail error: TransportError) {
     exchange.job.restarts += 1
-    guard exchange.job.restarts <= Self.mostRestarts else { return engine.end(exchange, error) }
+    guard exchange.job.restarts <= Self.mostRestarts else { return conclude(exchange, error) }
     waitAgain(exchange)
   }
 
   /// Requeues a request, in front of the others.
   func waitAgain(_ exchange: Exchange) {
     tell(.returned(exchange.entry))
-    engine.noteExpiry(of: exchange)
-  }
-
-  /// Answers an exchange with its link as a stream, which the caller owns from here on.
-  func handedOver(_ exchange: Exchange, _ stream: any ByteStream) {
-    let facts = exchange.facts()
-    exchange.noteOver()
-    exchange.leaveConnection(nil)
-    engine.answer(exchange, nil, facts: facts, upgraded: stream)
+    engine.scheduleCheck(of: exchange)
   }
 
   /// Ends an exchange, frees its connection, and answers its job.
   ///
   /// The connection may begin its next exchange before this function returns. The answer comes last, because the caller
   /// wakes only at the end of the turn, and its next request then finds the connection free.
-  func conclude(_ exchange: Exchange, _ failure: TransportError?) {
-    let wasWaiting = exchange.state == .waiting
+  ///
+  /// - Parameter stream: the link as a stream, if the response ended HTTP on it. The caller owns it from here on.
+  func conclude(_ exchange: Exchange, _ failure: TransportError?, upgraded stream: (any ByteStream)? = nil) {
+    let wasWaiting = exchange.isWaiting
     let facts = exchange.facts()
-    exchange.noteOver()
+    exchange.markOver()
     if wasWaiting { tell(.left(exchange.number)) }
     if case .drained = exchange.rest { tell(.drainEnded(exchange.number)) }
     exchange.leaveConnection(failure)
-    engine.answer(exchange, failure, facts: facts)
+    engine.answer(exchange, failure, facts: facts, upgraded: stream)
   }
 
   /// Serves queued requests after capacity may have become free in this turn.
@@ -230,7 +215,7 @@ final class HostPool: DialOwner {
 
   /// Reports a connection as free: it is new, or its last request has ended.
   func release(_ connection: HTTPConnection) {
-    connection.noteFree(now: engine.now)
+    connection.becameFree(now: engine.now)
     let isFit = connection.isFit(isWanted: machine.hasWaiting)
     let isFresh = connection.exchanges == 0
     tell(
@@ -252,29 +237,20 @@ final class HostPool: DialOwner {
 
   // MARK: Connections of HTTP/2
 
-  /// Records the protocol of a new link, and returns whether it is HTTP/2.
-  func speaksHTTP2(_ facts: LinkFacts) -> Bool { machine.learn(facts.applicationProtocol) }
-
   /// Creates and starts the HTTP/2 session of a new connection.
   ///
-  /// - Throws: the reason why the connection cannot carry requests. It is closed then.
+  /// - Throws: the reason why the connection cannot carry requests.
   func addMultiplexer(over connection: HTTPConnection) throws(TransportError) -> HTTP2Multiplexer {
     let multiplexer: HTTP2Multiplexer
     do throws(HTTP2Violation) {
       multiplexer = try HTTP2Multiplexer(connection, of: self)
     } catch {
-      connection.close()
       throw TransportError(error)
     }
     connection.session = multiplexer
     multiplexers.append(multiplexer)
-    multiplexer.begin()
-    guard multiplexer.session.isClosedToRequests else { return multiplexer }
-    let error =
-      if case .violation(let violation)? = multiplexer.session.loss { TransportError(violation) } else {
-        TransportError(HTTP2Unprocessed.unsent)
-      }
-    multiplexer.close()
+    multiplexer.startSession()
+    guard let error = multiplexer.refusal else { return multiplexer }
     throw error
   }
 
@@ -284,17 +260,12 @@ final class HostPool: DialOwner {
     tell(.ended(multiplexer.connection.number))
   }
 
-  /// Whether the pool has HTTP/2 connections, which have time limits of their own.
-  var hasHTTP2: Bool { !multiplexers.isEmpty }
-
+  /// Enforces the time limits of HTTP/2 connections.
   func tick(now: Int64) {
     for multiplexer in multiplexers { multiplexer.tick(now: now) }
   }
 
   // MARK: The end
-
-  /// Stops keeping idle connections.
-  func stopKeeping() { machine.stopKeeping() }
 
   func tearDown() {
     for multiplexer in multiplexers { multiplexer.connection.close() }

@@ -8,9 +8,6 @@ struct HostVersions: Hashable {
   /// The server often means only one resource, such as one that needs a client certificate.
   private static let http1Span = Duration.seconds(300)
 
-  private static let both: [UInt8] = [2] + Array("h2".utf8) + http1
-  private static let http1: [UInt8] = [8] + Array("http/1.1".utf8)
-
   private let isTLS: Bool
   /// Whether HTTP/2 may be used at all.
   private let allowsHTTP2: Bool
@@ -28,12 +25,8 @@ struct HostVersions: Hashable {
   /// Returns whether all queued requests share one dial, because they will most likely share its connection.
   func sharesDials(now: Int64) -> Bool { offersHTTP2(now: now) && spokeHTTP2 != false }
 
-  /// Returns the protocols to offer in the TLS handshake (RFC 7301), and their wire format. Without TLS nothing is
-  /// offered: whether HTTP/2 is used is configured.
-  func offer(now: Int64) -> (names: [String], wire: [UInt8]) {
-    guard isTLS else { return ([], []) }
-    return offersHTTP2(now: now) ? (["h2", "http/1.1"], Self.both) : (["http/1.1"], Self.http1)
-  }
+  /// Returns the protocols to offer in the TLS handshake (RFC 7301).
+  func offer(now: Int64) -> [String] { offersHTTP2(now: now) ? ["h2", "http/1.1"] : ["http/1.1"] }
 
   /// Records the protocol of a new connection, and returns whether it is HTTP/2.
   ///

@@ -6,47 +6,37 @@
 struct IdleQueue {
   private static let leastToTidy = 64
 
-  /// An entry refers to a connection by number, so that it does not keep it alive. A connection gets a new turn each
-  /// time it becomes idle.
-  private var entries: [(number: UInt64, turn: UInt64)] = []
-  private var next = 0
-  private var lastTurn: UInt64 = 0
+  /// The connections by their turns. An entry refers to a connection by number, so that it does not keep it alive. A
+  /// connection gets a new turn each time it becomes idle.
+  private var turns = DeadlineHeap()
+  private var lastTurn: Int64 = 0
   /// The number of idle connections.
   private(set) var count = 0
 
   /// The number of stored entries, including stale ones.
-  var stored: Int { entries.count }
+  var stored: Int { turns.count }
 
   /// Appends a connection that became idle, and returns its turn.
-  mutating func append(_ number: UInt64) -> UInt64 {
+  mutating func append(_ number: UInt64) -> Int64 {
     count += 1
     lastTurn += 1
-    entries.append((number, lastTurn))
+    turns.add(lastTurn, number)
     return lastTurn
   }
 
-  /// Notes that a connection is no longer idle.
+  /// Removes a connection that is no longer idle from the count. Its entry is stale from here on.
   ///
   /// - Parameter turn: returns the current turn of a connection; `nil` if it is not idle.
-  mutating func noteGone(_ turn: (UInt64) -> UInt64?) {
+  mutating func removeOne(_ turn: (UInt64) -> Int64?) {
     count -= 1
-    if count == 0 {
-      entries.removeAll(keepingCapacity: entries.count <= Self.leastToTidy)
-      next = 0
-    } else if entries.count > 2 * count + Self.leastToTidy {
-      // Stale entries are removed in place, because this happens often.
-      entries.removeSubrange(..<next)
-      entries.removeAll { turn($0.number) != $0.turn }
-      next = 0
-    }
+    if turns.count > 2 * count + Self.leastToTidy { turns.keep { turn($0.number) == $0.time } }
   }
 
   /// Returns the number of the connection that has been idle longest; `nil` if there is none.
-  mutating func first(_ turn: (UInt64) -> UInt64?) -> UInt64? {
-    while next < entries.count {
-      let entry = entries[next]
-      if turn(entry.number) == entry.turn { return entry.number }
-      next += 1
+  mutating func first(_ turn: (UInt64) -> Int64?) -> UInt64? {
+    while let entry = turns.first {
+      if turn(entry.number) == entry.time { return entry.number }
+      _ = turns.popDue(.max)
     }
     return nil
   }

@@ -10,7 +10,7 @@ struct WaitingQueue: Hashable {
     /// The maximum time that the request waits for a dial; `nil` for no limit.
     let dialLimit: Duration?
     /// The time at which the wait for a dial began; `nil` while no dial will serve the request.
-    fileprivate(set) var dialBeganAt: Int64?
+    var dialBeganAt: Int64?
 
     init(_ request: UInt64, wantsFresh: Bool = false, enteredAt: Int64, dialLimit: Duration? = nil) {
       self.request = request
@@ -98,14 +98,6 @@ struct WaitingQueue: Hashable {
       begun.append(entry.request)
     }
     return begun
-  }
-
-  /// Starts the wait of a request for the current dial; returns false if the request is not queued or already waits for
-  /// one.
-  mutating func beginWait(of request: UInt64, now: Int64) -> Bool {
-    guard let position = positions[request], entries[position - base]?.dialBeganAt == nil else { return false }
-    entries[position - base]?.dialBeganAt = now
-    return true
   }
 
   private mutating func tidy() {

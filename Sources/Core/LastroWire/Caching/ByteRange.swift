@@ -18,12 +18,13 @@ package enum ByteRange: Sendable, Hashable {
     guard value[..<equals].lowercased() == "bytes" else { return .other }
     let specs = FieldSyntax.elements(String(value[value.index(after: equals)...]))
     guard specs.count == 1 else { return specs.isEmpty ? nil : .other }
-    let ends = specs[0].split(separator: "-", omittingEmptySubsequences: false).map(String.init)
+    let ends = specs[0].split(separator: "-", omittingEmptySubsequences: false)
     guard ends.count == 2 else { return nil }
-    if ends[0].isEmpty { return number(ends[1]).map { .one(.last($0)) } }
-    guard let first = number(ends[0]) else { return nil }
+    // No body is longer than the number to which others are clamped.
+    if ends[0].isEmpty { return Int64(clampingDigits: ends[1].utf8).map { .one(.last($0)) } }
+    guard let first = Int64(clampingDigits: ends[0].utf8) else { return nil }
     if ends[1].isEmpty { return .one(.from(first, to: nil)) }
-    guard let last = number(ends[1]), last >= first else { return nil }
+    guard let last = Int64(clampingDigits: ends[1].utf8), last >= first else { return nil }
     return .one(.from(first, to: last))
   }
 
@@ -37,11 +38,5 @@ package enum ByteRange: Sendable, Hashable {
       guard count > 0, length > 0 else { return nil }
       return max(0, length - count)..<length
     }
-  }
-
-  private static func number(_ text: String) -> Int64? {
-    guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
-    // No body is longer than this.
-    return Int64(text) ?? .max
   }
 }

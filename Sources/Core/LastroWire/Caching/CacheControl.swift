@@ -67,8 +67,7 @@ package struct CacheControl: Sendable, Hashable {
 
   /// Parses a number of digits of any length, clamped to `maximumSeconds`; `nil` for any other text.
   package static func seconds(_ text: String) -> Int64? {
-    guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
-    return min(Int64(text) ?? maximumSeconds, maximumSeconds)
+    Int64(clampingDigits: text.utf8).map { min($0, maximumSeconds) }
   }
 
   private mutating func read(_ part: Substring) {

@@ -3,6 +3,14 @@
 /// The handling of a request, as a function of the stored responses, the request and the time (RFC 9111 §4).
 package enum CacheDecision: Sendable, Hashable {
   /// The reason for forwarding a request to the server (RFC 9211 §2.2).
+  ///
+  /// - `bypass`: the cache was not consulted.
+  /// - `method`: the cache does not answer requests with this method.
+  /// - `uriMiss`: no response is stored for the URL.
+  /// - `varyMiss`: the stored responses were selected by other request fields (`Vary`).
+  /// - `request`: the request asked for the server's response.
+  /// - `stale`: the stored response is not fresh.
+  /// - `partial`: the stored response cannot supply the requested range.
   package enum ForwardReason: String, Sendable, Hashable {
     case bypass, method, uriMiss = "uri-miss", varyMiss = "vary-miss", request, stale, partial
   }

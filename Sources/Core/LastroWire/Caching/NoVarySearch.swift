@@ -84,7 +84,9 @@ package struct NoVarySearch: Sendable, Hashable {
     var rest = text
     while let byte = rest.popFirst() {
       var byte = byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte
-      if byte == UInt8(ascii: "%"), let high = hex(rest.first), let low = hex(rest.dropFirst().first) {
+      if byte == UInt8(ascii: "%"), let high = rest.first?.hexadecimalValue,
+        let low = rest.dropFirst().first?.hexadecimalValue
+      {
         byte = high << 4 | low
         rest = rest.dropFirst(2)
       }
@@ -95,14 +97,4 @@ package struct NoVarySearch: Sendable, Hashable {
   }
 
   private static let digits = Array("0123456789ABCDEF".utf8)
-
-  private static func hex(_ digit: UInt8?) -> UInt8? {
-    guard let digit else { return nil }
-    return switch digit {
-    case 0x30...0x39: digit - 0x30
-    case 0x41...0x46: digit - 0x37
-    case 0x61...0x66: digit - 0x57
-    default: nil
-    }
-  }
 }

@@ -7,14 +7,14 @@
 package struct CookieDate {
   private var time: (hour: Int, minute: Int, second: Int)?
   private var day: Int?
-  private var month: String?
+  private var month: Int?
   private var year: Int?
 
   /// Returns the seconds since 1970-01-01 00:00:00 UTC; `nil` if the text is not such a date, names a nonexistent day,
   /// or is before 1601.
   package static func seconds(_ text: some Collection<UInt8>) -> Int64? {
     var date = CookieDate()
-    for token in text.split(whereSeparator: isDelimiter) { date.take(Array(token)[...]) }
+    for token in text.split(whereSeparator: isDelimiter) { date.assign(Array(token)[...]) }
     return date.seconds
   }
 
@@ -25,7 +25,7 @@ package struct CookieDate {
     }
   }
 
-  private mutating func take(_ token: ArraySlice<UInt8>) {
+  private mutating func assign(_ token: ArraySlice<UInt8>) {
     if time == nil, let found = Self.time(token) {
       time = found
     } else if day == nil, let found = Self.number(token, digits: 1...2) {
@@ -46,12 +46,10 @@ package struct CookieDate {
       default: year
       }
     guard full >= 1601 else { return nil }
-    // Write the date in the standard form, whose parser validates the calendar but not the day of the week.
-    let clock = [time.hour, time.minute, time.second].map(Self.twoDigits).joined(separator: ":")
-    return HTTPDate.seconds("Mon, \(Self.twoDigits(day)) \(month) \(full) \(clock) GMT", now: 0)
+    let parts = HTTPDateReader.Parts(
+      month: month, day: day, hour: time.hour, minute: time.minute, second: time.second)
+    return HTTPDate.seconds(parts, year: full)
   }
-
-  private static func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
 
   /// Parses three numbers of one or two digits, not followed by another digit.
   private static func time(_ token: ArraySlice<UInt8>) -> (hour: Int, minute: Int, second: Int)? {
@@ -75,12 +73,10 @@ package struct CookieDate {
     return count.contains(digits.count) ? value(digits) : nil
   }
 
-  private static func month(_ token: ArraySlice<UInt8>) -> String? {
+  private static func month(_ token: ArraySlice<UInt8>) -> Int? {
     let start = token.prefix(3).map { $0 | 0x20 }
-    return months.first { $0.utf8.elementsEqual(start, by: { $0 | 0x20 == $1 }) }
+    return HTTPDate.monthNames.firstIndex { $0.utf8.elementsEqual(start) }.map { $0 + 1 }
   }
-
-  private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
   private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 

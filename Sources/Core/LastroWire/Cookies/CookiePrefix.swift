@@ -6,7 +6,7 @@ package enum CookiePrefix: Sendable, CaseIterable {
   case secure, host, http, hostHTTP
 
   /// The prefix as written.
-  package var text: StaticString {
+  package var text: String {
     switch self {
     case .secure: "__Secure-"
     case .host: "__Host-"
@@ -23,14 +23,8 @@ package enum CookiePrefix: Sendable, CaseIterable {
     self = prefix
   }
 
-  private func begins(_ name: String) -> Bool {
-    let start = name.utf8.prefix(text.utf8CodeUnitCount)
-    return text.withUTF8Buffer { prefix in
-      start.count == prefix.count && zip(start, prefix).allSatisfy { Self.lower($0) == Self.lower($1) }
-    }
-  }
-
-  private static func lower(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
+  /// Compares bytes, because a mark after the hyphen would be one `Character` with it.
+  private func begins(_ name: String) -> Bool { name.lowercased().utf8.starts(with: text.lowercased().utf8) }
 
   /// Returns whether a cookie has the attributes that its prefix promises.
   ///

@@ -22,7 +22,7 @@ package struct SetCookieLine: Sendable, Equatable {
   }
 
   /// The value of `SameSite`; `unspecified` if it is absent or unknown.
-  package enum SameSite: Sendable, Equatable { case unspecified, strict, lax, none }
+  package enum SameSite: Sendable, Hashable { case unspecified, strict, lax, none }
 
   /// The name; empty if the line has no `=`.
   package var name: String
@@ -59,7 +59,7 @@ package struct SetCookieLine: Sendable, Equatable {
     for part in parts.dropFirst() {
       let attribute = Self.pair(part, nameless: false)
       // No known attribute has a longer name.
-      if attribute.value.count <= Self.maximumAttributeBytes, attribute.name.count <= 8 { take(attribute) }
+      if attribute.value.count <= Self.maximumAttributeBytes, attribute.name.count <= 8 { apply(attribute) }
     }
   }
 
@@ -74,27 +74,27 @@ package struct SetCookieLine: Sendable, Equatable {
   }
 
   /// Applies an attribute. A later one replaces an earlier one of the same name.
-  private mutating func take(_ attribute: Pair) {
+  private mutating func apply(_ attribute: Pair) {
     let value = attribute.value
     switch String(decoding: attribute.name, as: UTF8.self) {
     case let name where name.isASCII("expires"): if let date = CookieDate.seconds(value) { expires = date }
     case let name where name.isASCII("max-age"): if let age = Self.age(value) { maximumAge = age }
-    case let name where name.isASCII("domain"): takeDomain(value)
+    case let name where name.isASCII("domain"): applyDomain(value)
     case let name where name.isASCII("path"):
       path = value.first == UInt8(ascii: "/") ? String(validating: value, as: UTF8.self) : nil
     case let name where name.isASCII("secure"): isSecure = true
     case let name where name.isASCII("httponly"): isHTTPOnly = true
-    case let name where name.isASCII("samesite"): takeSameSite(String(decoding: value, as: UTF8.self))
+    case let name where name.isASCII("samesite"): applySameSite(String(decoding: value, as: UTF8.self))
     default: break
     }
   }
 
-  private mutating func takeDomain(_ value: ArraySlice<UInt8>) {
+  private mutating func applyDomain(_ value: ArraySlice<UInt8>) {
     let name = value.first == UInt8(ascii: ".") ? value.dropFirst() : value
     domain = name.isEmpty ? nil : String(decoding: name, as: UTF8.self)
   }
 
-  private mutating func takeSameSite(_ value: String) {
+  private mutating func applySameSite(_ value: String) {
     switch value {
     case let value where value.isASCII("strict"): sameSite = .strict
     case let value where value.isASCII("lax"): sameSite = .lax
@@ -103,13 +103,9 @@ package struct SetCookieLine: Sendable, Equatable {
     }
   }
 
-  /// Parses digits with an optional `-`, of any length.
+  /// Parses digits with an optional `-`, of any length. The largest number exceeds the lifetime of cookies in any jar.
   private static func age(_ value: ArraySlice<UInt8>) -> Int64? {
     let isNegative = value.first == UInt8(ascii: "-")
-    let digits = isNegative ? value.dropFirst() : value
-    guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-    if isNegative { return 0 }
-    // A larger number exceeds the lifetime of cookies in any jar.
-    return Int64(String(decoding: digits, as: UTF8.self)) ?? .max
+    return Int64(clampingDigits: isNegative ? value.dropFirst() : value).map { isNegative ? 0 : $0 }
   }
 }

@@ -104,7 +104,7 @@ package struct EventStreamMachine: Sendable {
     case let field where field.elementsEqual("data".utf8): try append(value)
     case let field where field.elementsEqual("event".utf8): name = Array(value)
     case let field where field.elementsEqual("id".utf8): try identify(value)
-    case let field where field.elementsEqual("retry".utf8): retry = Self.number(value) ?? retry
+    case let field where field.elementsEqual("retry".utf8): retry = Int(clampingDigits: value) ?? retry
     default: break
     }
   }
@@ -118,12 +118,6 @@ package struct EventStreamMachine: Sendable {
   private mutating func identify(_ value: ArraySlice<UInt8>) throws(Violation) {
     guard value.count <= limits.idBytes else { throw .id(limits.idBytes) }
     if !value.contains(0) { id = String(decoding: value, as: UTF8.self) }
-  }
-
-  /// Parses a number of one or more ASCII digits.
-  private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
-    guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-    return Int(String(decoding: digits, as: UTF8.self)) ?? .max
   }
 
   private mutating func dispatch() -> Event? {

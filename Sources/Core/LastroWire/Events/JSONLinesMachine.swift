@@ -16,15 +16,11 @@ package struct JSONLinesMachine: Sendable {
   package mutating func feed(_ bytes: [UInt8]) { lines.feed(bytes) }
 
   /// Returns the next text; `nil` if more bytes are needed.
-  package mutating func next() throws(JSONTextViolation) -> [UInt8]? {
-    do throws(LineCutter.LineTooLong) {
-      while let line = try lines.next() {
-        if let text = text(line) { return text }
-      }
-      return nil
-    } catch {
-      throw .tooLong(error.maximum)
+  package mutating func next() throws(LineCutter.LineTooLong) -> [UInt8]? {
+    while let line = try lines.next() {
+      if let text = text(line) { return text }
     }
+    return nil
   }
 
   /// Returns the text of a last line without an end, if there is one. Call it when the bytes have ended and `next`
@@ -34,6 +30,7 @@ package struct JSONLinesMachine: Sendable {
   private mutating func text(_ line: ArraySlice<UInt8>) -> [UInt8]? {
     let line = isFirstLine && line.starts(with: [0xEF, 0xBB, 0xBF]) ? line.dropFirst(3) : line
     isFirstLine = false
-    return line.allSatisfy(JSONTextSequenceMachine.isBlank) ? nil : Array(line)
+    // JSON white space (RFC 8259 §2).
+    return line.allSatisfy { [0x20, 0x09, 0x0A, 0x0D].contains($0) } ? nil : Array(line)
   }
 }

@@ -14,9 +14,9 @@ struct FieldScanner {
 
   var peek: UInt8? { index < bytes.count ? bytes[index] : nil }
 
-  mutating func passBlanks() {
-    while let byte = peek, byte.isSpace { index += 1 }
-  }
+  /// Skips blanks. Returns whether there were any.
+  @discardableResult
+  mutating func passBlanks() -> Bool { !text(while: \.isSpace).isEmpty }
 
   /// Skips a byte if it is the next one. Returns whether it was.
   mutating func pass(_ character: Unicode.Scalar) -> Bool {
@@ -30,6 +30,15 @@ struct FieldScanner {
     while let byte = peek, isPart(byte) { index += 1 }
     return String(decoding: bytes[start..<index], as: UTF8.self)
   }
+
+  /// Returns the token at the current position; `nil` if there is none.
+  mutating func token() -> String? {
+    let token = text(while: FieldSyntax.isToken)
+    return token.isEmpty ? nil : token
+  }
+
+  /// Returns the token at the current position, or the content of the quoted string.
+  mutating func tokenOrQuoted() -> String? { peek == Self.quote ? quoted(escapes: true) : token() }
 
   /// Returns the quoted string at the current position; `nil` if there is none or it is not closed.
   ///
@@ -76,7 +85,7 @@ struct FieldScanner {
 }
 
 /// A parameter of a field value, with its name in lower case and its value unquoted.
-package struct FieldParameter: Equatable, Sendable {
+package struct FieldParameter: Hashable, Sendable {
   package var name: String
   package var value: String
 

@@ -71,22 +71,11 @@ package struct GeminiHeaderMachine: Sendable {
   /// - Returns: the header once it is complete, and the number of bytes consumed.
   /// - Throws: ``GeminiHeaderViolation`` at the first invalid byte. The machine must not be used any more then.
   package mutating func consume(
-    _ bytes: UnsafeRawBufferPointer
+    _ bytes: some Collection<UInt8>
   ) throws(GeminiHeaderViolation) -> (header: Header?, consumed: Int) {
     for (index, byte) in bytes.enumerated() {
       if isComplete { return (nil, index) }
-      if try take(byte) { return (try header(), index + 1) }
-    }
-    return (nil, bytes.count)
-  }
-
-  /// Consumes bytes of an array, like ``consume(_:)``.
-  package mutating func consume(
-    _ bytes: [UInt8]
-  ) throws(GeminiHeaderViolation) -> (header: Header?, consumed: Int) {
-    for (index, byte) in bytes.enumerated() {
-      if isComplete { return (nil, index) }
-      if try take(byte) { return (try header(), index + 1) }
+      if try parse(byte) { return (try header(), index + 1) }
     }
     return (nil, bytes.count)
   }
@@ -103,7 +92,7 @@ package struct GeminiHeaderMachine: Sendable {
   }
 
   /// Consumes a byte. Returns whether the header ends with it.
-  private mutating func take(_ byte: UInt8) throws(GeminiHeaderViolation) -> Bool {
+  private mutating func parse(_ byte: UInt8) throws(GeminiHeaderViolation) -> Bool {
     switch state {
     case .category:
       guard byte &- 0x31 < 6 else { throw Self.badStatus }
@@ -122,7 +111,7 @@ package struct GeminiHeaderMachine: Sendable {
         throw GeminiHeaderViolation(
           byte &- 0x30 < 10 ? .status : .separator, "the two digits of the status are not followed by a space")
       }
-    case .meta: try takeMeta(byte)
+    case .meta: try parseMeta(byte)
     case .lineFeed:
       guard byte == 0x0A else {
         throw GeminiHeaderViolation(.lineEnd, "the response header has a CR without LF")
@@ -134,7 +123,7 @@ package struct GeminiHeaderMachine: Sendable {
     return false
   }
 
-  private mutating func takeMeta(_ byte: UInt8) throws(GeminiHeaderViolation) {
+  private mutating func parseMeta(_ byte: UInt8) throws(GeminiHeaderViolation) {
     if byte == 0x0D {
       state = .lineFeed
       return

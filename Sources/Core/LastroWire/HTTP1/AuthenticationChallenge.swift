@@ -2,22 +2,15 @@
 
 /// A challenge of a `WWW-Authenticate` field, or the parameters of an `Authentication-Info` field (RFC 9110 §11).
 package struct AuthenticationChallenge: Sendable, Hashable {
-  /// A parameter. Quotes and escapes have been removed from its value.
-  package struct Parameter: Sendable, Hashable {
-    /// The name in lower case.
-    package var name: String
-    package var value: String
-  }
-
   /// The scheme in lower case, such as `digest`; empty for `Authentication-Info`.
   package var scheme: String
   /// The value of a scheme that has one instead of parameters, such as `negotiate`.
   package var token68: String?
   /// The parameters in their original order.
-  package var parameters: [Parameter] = []
+  package var parameters: [FieldParameter] = []
 
   /// The value of a parameter; `nil` if it is missing.
-  package subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
+  package subscript(name: String) -> String? { parameters[name] }
 
   /// Whether a parameter is repeated, which RFC 9110 §11.2 forbids because recipients could use different values.
   package var hasDuplicates: Bool { Set(parameters.map(\.name)).count != parameters.count }

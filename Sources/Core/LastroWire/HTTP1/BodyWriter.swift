@@ -84,14 +84,15 @@ package struct BodyWriter: Sendable {
       return []
     }
     if trailers.isEmpty { return Array("0\r\n\r\n".utf8) }
-    var fields = PreparedFields()
+    var fields = RequestWriter()
     for field in trailers {
       guard !TrailerNames.areForbiddenInRequests(field.name) else {
         throw RequestViolation(.trailer, "the field \(field.name) is valid only in a head, and not as a trailer")
       }
       try fields.add(field.name, field.value)
     }
-    return Array("0\r\n".utf8) + fields.bytes + [0x0D, 0x0A]
+    let lines = fields.withBytes { Array($0) }
+    return Array("0\r\n".utf8) + lines + [0x0D, 0x0A]
   }
 
   private static func tooLong(_ length: Int64) -> RequestViolation {

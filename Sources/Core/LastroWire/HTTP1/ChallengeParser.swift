@@ -7,11 +7,10 @@ package struct ChallengeParser {
 
   private struct Malformed: Error {}
 
-  private let bytes: [UInt8]
-  private var index = 0
+  private var scanner: FieldScanner
 
   init(_ text: String, limit: Int = ChallengeParser.limit) {
-    bytes = text.utf8.count <= limit ? Array(text.utf8) : []
+    scanner = FieldScanner(text.utf8.count <= limit ? text : "")
   }
 
   /// Returns the challenges that precede the first violation of the grammar.
@@ -20,14 +19,14 @@ package struct ChallengeParser {
     var current: AuthenticationChallenge?
     do throws(Malformed) {
       while let name = try nextName() {
-        let blanks = skipBlanks()
-        if peek == UInt8(ascii: "="), current != nil, current?.token68 == nil {
+        let hasBlanks = scanner.passBlanks()
+        if scanner.peek == UInt8(ascii: "="), current != nil, current?.token68 == nil {
           current?.parameters.append(.init(name: name.lowercased(), value: try parameterValue()))
           try endOfItem()
         } else {
           if let current { complete.append(current) }
           current = nil
-          current = try challenge(scheme: name, hasBlanks: blanks > 0)
+          current = try challenge(scheme: name, hasBlanks: hasBlanks)
         }
       }
       if let current { complete.append(current) }
@@ -45,29 +44,27 @@ package struct ChallengeParser {
     }
   }
 
-  private var peek: UInt8? { index < bytes.count ? bytes[index] : nil }
-
   /// Returns the next token after commas and blanks; `nil` at the end.
   private mutating func nextName() throws(Malformed) -> String? {
-    skip { $0.isSpace || $0 == UInt8(ascii: ",") }
-    return peek == nil ? nil : try token()
+    repeat { scanner.passBlanks() } while scanner.pass(",")
+    return scanner.isAtEnd ? nil : try token()
   }
 
   /// Parses the rest of a challenge after its scheme: nothing, a token68, or the first parameter.
   private mutating func challenge(scheme: String, hasBlanks: Bool) throws(Malformed) -> AuthenticationChallenge {
     var result = AuthenticationChallenge(scheme: scheme.lowercased())
-    guard let next = peek, next != UInt8(ascii: ",") else { return result }
+    if isAtEndOfItem { return result }
     guard hasBlanks else { throw Malformed() }
-    let start = index
-    let text = skip(Self.isToken68) + skip { $0 == UInt8(ascii: "=") }
-    skipBlanks()
-    if !text.isEmpty, peek == nil || peek == UInt8(ascii: ",") {
+    let start = scanner
+    let text = scanner.text(while: Self.isToken68) + scanner.text { $0 == UInt8(ascii: "=") }
+    scanner.passBlanks()
+    if !text.isEmpty, isAtEndOfItem {
       result.token68 = text
       return result
     }
-    index = start
+    scanner = start
     let name = try token().lowercased()
-    skipBlanks()
+    scanner.passBlanks()
     result.parameters = [.init(name: name, value: try parameterValue())]
     try endOfItem()
     return result
@@ -75,47 +72,21 @@ package struct ChallengeParser {
 
   /// Parses `= token` or `= "quoted"`, with optional blanks.
   private mutating func parameterValue() throws(Malformed) -> String {
-    guard peek == UInt8(ascii: "=") else { throw Malformed() }
-    index += 1
-    skipBlanks()
-    return peek == UInt8(ascii: "\"") ? try quoted() : try token()
+    guard scanner.pass("=") else { throw Malformed() }
+    scanner.passBlanks()
+    guard let value = scanner.tokenOrQuoted() else { throw Malformed() }
+    return value
   }
 
+  private var isAtEndOfItem: Bool { scanner.isAtEnd || scanner.peek == UInt8(ascii: ",") }
+
   private mutating func endOfItem() throws(Malformed) {
-    skipBlanks()
-    guard peek == nil || peek == UInt8(ascii: ",") else { throw Malformed() }
+    scanner.passBlanks()
+    guard isAtEndOfItem else { throw Malformed() }
   }
 
   private mutating func token() throws(Malformed) -> String {
-    let text = skip(FieldSyntax.isToken)
-    guard !text.isEmpty else { throw Malformed() }
-    return text
-  }
-
-  private mutating func quoted() throws(Malformed) -> String {
-    index += 1
-    var text: [UInt8] = []
-    while let byte = peek {
-      index += 1
-      switch byte {
-      case UInt8(ascii: "\""): return String(decoding: text, as: UTF8.self)
-      case UInt8(ascii: "\\"):
-        guard let escaped = peek else { throw Malformed() }
-        index += 1
-        text.append(escaped)
-      default: text.append(byte)
-      }
-    }
-    throw Malformed()
-  }
-
-  @discardableResult
-  private mutating func skipBlanks() -> Int { skip(\.isSpace).utf8.count }
-
-  @discardableResult
-  private mutating func skip(_ isSkipped: (UInt8) -> Bool) -> String {
-    let start = index
-    while let byte = peek, isSkipped(byte) { index += 1 }
-    return String(decoding: bytes[start..<index], as: UTF8.self)
+    guard let token = scanner.token() else { throw Malformed() }
+    return token
   }
 }

@@ -28,7 +28,7 @@ struct ChunkExtension {
   }
 
   /// Consumes a byte of the line. Returns false if it violates the grammar.
-  mutating func take(_ byte: UInt8) -> Bool {
+  mutating func consume(_ byte: UInt8) -> Bool {
     guard let next = next(byte) else { return false }
     state = next
     return true

@@ -46,8 +46,8 @@ package struct ChunkMachine {
 
   package var trailers: [ResponseHead.Field] { trailerSection.fields }
 
-  /// Skips framing bytes up to the next data. Returns the number of data bytes at `position`; call ``take(_:)`` with
-  /// the number that was used. Returns 0 if all bytes have been consumed, or if the body has ended at `position`.
+  /// Skips framing bytes up to the next data. Returns the number of data bytes at `position`; call ``markUsed(_:)``
+  /// with the number that was used. Returns 0 if all bytes have been consumed, or if the body has ended at `position`.
   package mutating func findData(
     in bytes: UnsafeRawBufferPointer, at position: inout Int
   ) throws(HeadViolation) -> Int {
@@ -56,9 +56,9 @@ package struct ChunkMachine {
       case .data: return Int(min(size, Int64(bytes.count - position)))
       case .done: return 0
       case .trailers:
-        if try trailerSection.take(bytes, from: &position) { state = .done }
+        if try trailerSection.consume(bytes, from: &position) { state = .done }
       default:
-        try take(byte: bytes[position])
+        try parse(byte: bytes[position])
         position += 1
       }
     }
@@ -66,16 +66,16 @@ package struct ChunkMachine {
   }
 
   /// Marks data bytes as used.
-  package mutating func take(_ count: Int) {
+  package mutating func markUsed(_ count: Int) {
     size -= Int64(count)
     if size == 0 { state = .dataCR }
   }
 
-  private mutating func take(byte: UInt8) throws(HeadViolation) {
+  private mutating func parse(byte: UInt8) throws(HeadViolation) {
     switch (state, byte) {
-    case (.size, _): try take(sizeByte: byte)
+    case (.size, _): try parse(sizeByte: byte)
     case (.afterSize, 0x0D): try endSize()
-    case (.afterSize, _): try take(extensionByte: byte)
+    case (.afterSize, _): try parse(extensionByte: byte)
     case (.lineEnd, 0x0A): beginChunk()
     case (.dataCR, 0x0D): state = .dataLF
     case (.dataLF, 0x0A): state = .size
@@ -84,18 +84,11 @@ package struct ChunkMachine {
     }
   }
 
-  private mutating func take(sizeByte byte: UInt8) throws(HeadViolation) {
-    let digit: UInt8? =
-      switch byte {
-      case 0x30...0x39: byte - 0x30
-      case 0x41...0x46: byte - 0x41 + 10
-      case 0x61...0x66: byte - 0x61 + 10
-      default: nil
-      }
-    guard let digit else {
+  private mutating func parse(sizeByte byte: UInt8) throws(HeadViolation) {
+    guard let digit = byte.hexadecimalValue else {
       guard digits > 0 else { throw Self.violation("a chunk has no size") }
       state = .afterSize
-      return try take(byte: byte)
+      return try parse(byte: byte)
     }
     digits += 1
     guard digits <= Self.maximumDigits, size <= Int64.max >> 4 else {
@@ -104,9 +97,9 @@ package struct ChunkMachine {
     size = size << 4 | Int64(digit)
   }
 
-  private mutating func take(extensionByte byte: UInt8) throws(HeadViolation) {
+  private mutating func parse(extensionByte byte: UInt8) throws(HeadViolation) {
     extensionBytes += 1
-    guard extensions.take(byte) else {
+    guard extensions.consume(byte) else {
       throw Self.violation("the text after the size of a chunk is not an extension")
     }
     guard extensionBytes <= Self.maximumExtension else {

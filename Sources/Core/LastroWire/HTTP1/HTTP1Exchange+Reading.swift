@@ -36,11 +36,11 @@ extension HTTP1Exchange {
           guard head.status == 100 else { return .interim(head) }
           if writing == .awaitContinue { writing = .body }
         case .head(let head):
-          try begin(head)
+          try processFinalHead(head)
           return .head(head)
         case .body(let count): return .body(count)
         case .end:
-          finish(hasLeftover: position < bytes.count)
+          responseEnded(hasLeftover: position < bytes.count)
           return ended
         }
       }
@@ -50,7 +50,7 @@ extension HTTP1Exchange {
   }
 
   /// Marks bytes of the body as used.
-  package mutating func take(_ count: Int) { reader.take(count) }
+  package mutating func markUsed(_ count: Int) { reader.markUsed(count) }
 
   /// Records that the connection has ended.
   ///
@@ -65,8 +65,8 @@ extension HTTP1Exchange {
     case .waiting, .head: throw fail(lost)
     case .body:
       guard cleanly || !reader.endsWithConnection else { throw fail(lost) }
-      do throws(HeadViolation) { try reader.finish() } catch { throw fail(lost) }
-      finish(hasLeftover: false)
+      do throws(HeadViolation) { try reader.connectionEnded() } catch { throw fail(lost) }
+      responseEnded(hasLeftover: false)
     case .complete, .tunnel: break
     }
     if connection == .inUse || connection == .reusable { connection = .toClose }
@@ -82,7 +82,7 @@ extension HTTP1Exchange {
   }
 
   /// Processes the final head.
-  private mutating func begin(_ head: ResponseHead) throws(HeadViolation) {
+  private mutating func processFinalHead(_ head: ResponseHead) throws(HeadViolation) {
     status = head.status
     responseFraming = reader.framing
     reading = .body
@@ -99,7 +99,7 @@ extension HTTP1Exchange {
     }
   }
 
-  private mutating func finish(hasLeftover: Bool) {
+  private mutating func responseEnded(hasLeftover: Bool) {
     if reader.opensTunnel {
       reading = .tunnel
       connection = .handedOver

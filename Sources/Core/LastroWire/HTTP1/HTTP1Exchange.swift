@@ -24,7 +24,7 @@
 ///   case .needsMore: return  // at the connection's end: try exchange.connectionEnded(cleanly: true)
 ///   case .interim(let head): …  // 103, 104; not 100
 ///   case .head(let head): …
-///   case .body(let count): deliver(bytes[position..<position + count]); exchange.take(count); position += count
+///   case .body(let count): deliver(bytes[position..<position + count]); exchange.markUsed(count); position += count
 ///   case .end: switch exchange.connection { case .reusable: pool(it); default: close(it) }; return
 ///   case .tunnel: return  // bytes[position...] and the connection are the caller's
 ///   }
@@ -128,8 +128,8 @@ package struct HTTP1Exchange: Sendable {
     case interim(ResponseHead)
     /// The head of the final response.
     case head(ResponseHead)
-    /// The number of body bytes at the position. Call ``HTTP1Exchange/take(_:)`` with the number of bytes that were
-    /// used.
+    /// The number of body bytes at the position. Call ``HTTP1Exchange/markUsed(_:)`` with the number of bytes that
+    /// were used.
     case body(Int)
     /// The response is complete. ``HTTP1Exchange/connection`` shows whether the exchange is.
     case end

@@ -10,8 +10,10 @@ package struct RequestWriter: Sendable {
   private var hasLength = false
   private var isChunked = false
 
-  /// Creates a writer for many consecutive requests: call ``begin(method:target:)``, add fields, then call ``end()``
-  /// and ``withBytes(_:)``. The memory is reused.
+  /// Creates a writer for many consecutive requests: call ``writeRequestLine(method:target:)``, add fields, then
+  /// call ``writeEmptyLine()`` and ``withBytes(_:)``. The memory is reused.
+  ///
+  /// A writer without a request line keeps fields that ``add(_:)`` adds to many requests.
   package init() {}
 
   /// Creates a writer and writes the request line.
@@ -22,7 +24,7 @@ package struct RequestWriter: Sendable {
   ///     without `#`.
   /// - Throws: ``RequestViolation`` of kind `method` or `target`.
   package init(method: String, target: String) throws(RequestViolation) {
-    try begin(method: method, target: target)
+    try writeRequestLine(method: method, target: target)
   }
 
   /// Writes the request line. Earlier content is dropped.
@@ -32,7 +34,7 @@ package struct RequestWriter: Sendable {
   ///   - target: origin-form (`/path?query`), absolute-form for a proxy, or host and port for CONNECT: visible ASCII
   ///     without `#`.
   /// - Throws: ``RequestViolation`` of kind `method` or `target`.
-  package mutating func begin(method: String, target: String) throws(RequestViolation) {
+  package mutating func writeRequestLine(method: String, target: String) throws(RequestViolation) {
     bytes.removeAll()
     (hasHost, hasLength, isChunked) = (false, false, false)
     guard !method.isEmpty, method.hasOnly(FieldSyntax.isToken) else {
@@ -47,11 +49,10 @@ package struct RequestWriter: Sendable {
     append(" HTTP/1.1\r\n")
   }
 
-  /// Adds fields that have been validated before.
+  /// Adds the fields of a writer without a request line, which has validated them.
   ///
   /// - Throws: ``RequestViolation`` of kind `host` or `framing` if they contradict fields that were added before.
-  package mutating func add(_ prepared: borrowing PreparedFields) throws(RequestViolation) {
-    let other = prepared.lines
+  package mutating func add(_ other: RequestWriter) throws(RequestViolation) {
     guard !hasHost || !other.hasHost else {
       throw RequestViolation(.host, "there are several Host header fields")
     }
@@ -89,14 +90,14 @@ package struct RequestWriter: Sendable {
   ///
   /// - Throws: ``RequestViolation`` of kind `host` if there is no `Host` field (RFC 9112 §3.2).
   package consuming func finish() throws(RequestViolation) -> [UInt8] {
-    try end()
+    try writeEmptyLine()
     return bytes.withBytes { Array($0) }
   }
 
   /// Writes the empty line. ``withBytes(_:)`` then returns the complete head.
   ///
   /// - Throws: ``RequestViolation`` of kind `host` if there is no `Host` field (RFC 9112 §3.2).
-  package mutating func end() throws(RequestViolation) {
+  package mutating func writeEmptyLine() throws(RequestViolation) {
     guard hasHost else { throw RequestViolation(.host, "the request has no Host header field") }
     append("\r\n")
   }

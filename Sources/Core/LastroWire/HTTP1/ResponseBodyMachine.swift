@@ -51,8 +51,8 @@ package struct ResponseBodyMachine {
   package var trailers: [ResponseHead.Field] { chunks?.trailers ?? [] }
 
   /// Skips framing bytes up to the next bytes of the body. Returns the number of body bytes at `position`; call
-  /// ``take(_:)`` with the number that was used. Returns 0 if all bytes have been consumed, or if the body has ended at
-  /// `position`.
+  /// ``markUsed(_:)`` with the number that was used. Returns 0 if all bytes have been consumed, or if the body has
+  /// ended at `position`.
   package mutating func findBody(
     in bytes: UnsafeRawBufferPointer, at position: inout Int
   ) throws(HeadViolation) -> Int {
@@ -73,10 +73,10 @@ package struct ResponseBodyMachine {
   }
 
   /// Marks bytes of the body as used.
-  package mutating func take(_ count: Int) {
+  package mutating func markUsed(_ count: Int) {
     switch state {
     case .bytes(let left): state = left == Int64(count) ? .done : .bytes(left - Int64(count))
-    case .chunks: chunks?.take(count)
+    case .chunks: chunks?.markUsed(count)
     case .untilClose, .done: break
     }
   }

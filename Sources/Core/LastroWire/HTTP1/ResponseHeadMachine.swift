@@ -15,13 +15,11 @@ package struct ResponseHeadMachine {
     /// An interim response (1xx). The final response follows.
     case interim(ResponseHead)
     case final(ResponseHead)
-    case trailers
   }
 
   enum State {
     case statusLine
     case fields
-    case trailers
   }
 
   /// The relation of the current head to the known one.
@@ -43,7 +41,6 @@ package struct ResponseHeadMachine {
   /// The head that is being parsed.
   var head = ResponseHead(version: (0, 0), status: 0, reason: "")
   var bytes = 0
-  private var trailerCount = 0
   private var interims = InterimBudget()
   /// The head that the current one is compared with. After the final head, the head to keep for the next response.
   package internal(set) var known: KnownHead?
@@ -76,7 +73,7 @@ package struct ResponseHeadMachine {
     self.maximumInterimResponses = maximumInterimResponses
   }
 
-  /// Parses one line including its line end, from the head or from the trailer section after the body.
+  /// Parses one line of the head including its line end. Call it no more after the final head.
   ///
   /// - Parameters:
   ///   - latest: the same server's latest head. It does not affect the result, only the cost of parsing.
@@ -92,7 +89,7 @@ package struct ResponseHeadMachine {
       try checkBeginning(line)
       throw tooLarge
     }
-    if case .statusLine = state { begin(resembling: latest) }
+    if case .statusLine = state { beginHead(resembling: latest) }
     if likeness != .none, let known {
       // Inline, because most lines need nothing more.
       if lineCount <= maximumFields, known.lines.hasLine(line, at: lineCount) {
@@ -136,7 +133,7 @@ package struct ResponseHeadMachine {
       state = .fields
       return .needsMore
     case .fields:
-      if content.isEmpty { return try finish(now) }
+      if content.isEmpty { return try endHead(now) }
       lines.append(line)
       if let known, known.lines.hasLine(line, at: lineCount), head.fields.count < maximumFields {
         head.fields.append(known.head.fields[lineCount - 1])
@@ -145,14 +142,10 @@ package struct ResponseHeadMachine {
         try addField(content)
       }
       return .needsMore
-    case .trailers:
-      if content.isEmpty { return .trailers }
-      try addTrailer(content)
-      return .needsMore
     }
   }
 
-  private mutating func finish(_ now: UInt64) throws(HeadViolation) -> Event {
+  private mutating func endHead(_ now: UInt64) throws(HeadViolation) -> Event {
     if head.status == 101 {
       known = nil
       if request == .upgrade { return .final(head) }
@@ -168,7 +161,6 @@ package struct ResponseHeadMachine {
       return .interim(head)
     }
     framing = try ResponseFraming(head, to: request)
-    state = .trailers
     known = mayBeKept ? KnownHead(head, framing: framing, lines: lines) : nil
     lines = KnownLines()
     defer { head.fields = [] }
@@ -211,14 +203,6 @@ package struct ResponseHeadMachine {
     head.fields[last].value += head.fields[last].value.isEmpty || folded.isEmpty ? folded : " " + folded
   }
 
-  private mutating func addTrailer(_ line: UnsafeRawBufferPointer) throws(HeadViolation) {
-    trailerCount += 1
-    guard trailerCount <= maximumFields else {
-      throw HeadViolation(.tooManyFields, "the response has more than \(maximumFields.counted("trailer field"))")
-    }
-    _ = try FieldLine.parse(line)
-  }
-
   /// Returns whether a line continues the value of the previous line.
   static func isFold(_ line: UnsafeRawBufferPointer) -> Bool { line.first.map(\.isSpace) ?? false }
 
@@ -239,7 +223,7 @@ package struct ResponseHeadMachine {
 /// Parses a head by its differences from a known one. This does not affect the result, only the cost: lines that cannot
 /// be handled this way are parsed as usual.
 extension ResponseHeadMachine {
-  mutating func begin(resembling latest: KnownHead?) {
+  mutating func beginHead(resembling latest: KnownHead?) {
     known = latest
     lineCount = 0
     likeness = latest == nil ? .none : .same
@@ -256,7 +240,7 @@ extension ResponseHeadMachine {
   mutating func skip(
     in bytes: UnsafeRawBufferPointer, at position: inout Int, resembling latest: KnownHead
   ) throws(HeadViolation) -> ResponseHead? {
-    if case .statusLine = state { begin(resembling: latest) }
+    if case .statusLine = state { beginHead(resembling: latest) }
     guard likeness != .none else { return nil }
     let found = latest.lines.match(UnsafeRawBufferPointer(rebasing: bytes[position...]), from: lineCount)
     // Near a limit, check line by line.
@@ -266,14 +250,14 @@ extension ResponseHeadMachine {
     position += found.bytes
     state = .fields
     lineCount += found.lines
-    return found.isWhole ? try finish(latest) : nil
+    return found.isWhole ? try endKnownHead(latest) : nil
   }
 
   /// Handles a line that differs from the known head's at this position. Returns `nil` if it has to be parsed as usual.
   mutating func follow(_ known: KnownHead, _ line: UnsafeRawBufferPointer) throws(HeadViolation) -> Event? {
     if lineCount <= maximumFields {
       if lineCount == known.lineCount {
-        if Self.isEmpty(line) { return .final(try finish(known)) }
+        if Self.isEmpty(line) { return .final(try endKnownHead(known)) }
       } else if lineCount > 0, !Self.isEmpty(line), !Self.isFold(line), try patch(known, with: line) {
         return .needsMore
       }
@@ -282,7 +266,7 @@ extension ResponseHeadMachine {
     return nil
   }
 
-  /// Replaces a line of the known head. Returns whether that was possible.
+  /// Replaces a line in a known head's copy. Returns whether that worked.
   private mutating func patch(_ known: KnownHead, with line: UnsafeRawBufferPointer) throws(HeadViolation) -> Bool {
     guard let field = try Self.field(try Self.withoutLineEnd(line)) else { return false }
     if likeness == .same {
@@ -311,10 +295,9 @@ extension ResponseHeadMachine {
   }
 
   /// Ends a head that has as many lines as the known one.
-  private mutating func finish(_ known: KnownHead) throws(HeadViolation) -> ResponseHead {
+  private mutating func endKnownHead(_ known: KnownHead) throws(HeadViolation) -> ResponseHead {
     let isPatched = likeness == .patched
     framing = isPatched && changes.contains(.framing) ? try ResponseFraming(head, to: request) : known.framing
-    state = .trailers
     likeness = .none
     guard isPatched else { return known.head }
     let isPersistent = changes.contains(.persistence) ? head.isPersistent : known.isPersistent

@@ -11,7 +11,7 @@
 ///   switch try reader.next(in: bytes, at: &position) {
 ///   case .needsMore: return  // the next bytes, from position 0
 ///   case .interim(let head), .head(let head): …
-///   case .body(let count): body += bytes[position..<position + count]; reader.take(count); position += count
+///   case .body(let count): body += bytes[position..<position + count]; reader.markUsed(count); position += count
 ///   case .end: return  // bytes[position...] is not the answer's
 ///   }
 /// }
@@ -29,14 +29,14 @@ package struct ResponseReader: Sendable {
   }
 
   package enum Event: Equatable, Sendable {
-    /// All bytes have been consumed. Supply more, or call ``ResponseReader/finish()``.
+    /// All bytes have been consumed. Supply more, or call ``ResponseReader/connectionEnded()``.
     case needsMore
     /// The head of an interim response. The final response follows.
     case interim(ResponseHead)
     /// The head of the final response. ``ResponseReader/framing`` describes how its body is delimited.
     case head(ResponseHead)
-    /// The number of body bytes at the position. Call ``ResponseReader/take(_:)`` with the number of bytes that were
-    /// used.
+    /// The number of body bytes at the position. Call ``ResponseReader/markUsed(_:)`` with the number of bytes that
+    /// were used.
     case body(Int)
     /// The response has ended at the position.
     case end
@@ -119,12 +119,12 @@ package struct ResponseReader: Sendable {
   package mutating func sentBody(_ count: Int) { heads.sentBody(count) }
 
   /// Marks bytes of the body as used.
-  package mutating func take(_ count: Int) { body.take(count) }
+  package mutating func markUsed(_ count: Int) { body.markUsed(count) }
 
   /// Records that the connection has ended. This completes a response that is delimited by the end of the connection.
   ///
   /// - Throws: ``HeadViolation`` of kind `endsInHead` or `endsInBody` for any other response that has not ended.
-  package mutating func finish() throws(HeadViolation) {
+  package mutating func connectionEnded() throws(HeadViolation) {
     switch stage {
     case .head: throw .endsInHead
     case .body where !body.mayEndHere: throw .endsInBody
@@ -139,15 +139,15 @@ package struct ResponseReader: Sendable {
   ) throws(HeadViolation) -> Event {
     while true {
       if let latest, line.isEmpty, let head = try heads.skip(in: bytes, at: &position, resembling: latest) {
-        return try begin(head)
+        return try beginBody(after: head)
       }
       guard let end = lineEnd(in: bytes, from: position) else { break }
       let part = UnsafeRawBufferPointer(rebasing: bytes[position..<end])
       position = end
-      switch try take(lineEndingWith: part, now) {
-      case .final(let head): return try begin(head)
+      switch try consumeLine(endingWith: part, now) {
+      case .final(let head): return try beginBody(after: head)
       case .interim(let head): return .interim(head)
-      case .needsMore, .trailers: break
+      case .needsMore: break
       }
     }
     line += bytes[position...]
@@ -163,8 +163,8 @@ package struct ResponseReader: Sendable {
     return end
   }
 
-  private mutating func take(
-    lineEndingWith part: UnsafeRawBufferPointer, _ now: UInt64
+  private mutating func consumeLine(
+    endingWith part: UnsafeRawBufferPointer, _ now: UInt64
   ) throws(HeadViolation) -> ResponseHeadMachine.Event {
     if line.isEmpty { return try heads.consume(line: part, resembling: latest, now: now) }
     var whole: [UInt8] = []
@@ -178,7 +178,7 @@ package struct ResponseReader: Sendable {
     return event
   }
 
-  private mutating func begin(_ head: ResponseHead) throws(HeadViolation) -> Event {
+  private mutating func beginBody(after head: ResponseHead) throws(HeadViolation) -> Event {
     guard head.version.major == 1 else {
       throw .wrongVersion(head.version.major)
     }
@@ -230,19 +230,6 @@ extension ResponseReader {
         case .interim: break
         case .needsMore, .body, .end: return nil
         }
-      }
-    }
-  }
-
-  /// Reads the body after the head, and appends its bytes to `body`.
-  package mutating func collect(
-    _ bytes: [UInt8], at position: inout Int, into body: inout [UInt8]
-  ) throws(HeadViolation) {
-    try bytes.withBytes { bytes throws(HeadViolation) in
-      while case .body(let count) = try next(in: bytes, at: &position) {
-        body += bytes[position..<position + count]
-        take(count)
-        position += count
       }
     }
   }

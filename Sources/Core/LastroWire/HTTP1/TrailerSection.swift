@@ -16,7 +16,7 @@ package struct TrailerSection {
   }
 
   /// Reads bytes from `position` on. Returns whether the section has ended.
-  mutating func take(_ input: UnsafeRawBufferPointer, from position: inout Int) throws(HeadViolation) -> Bool {
+  mutating func consume(_ input: UnsafeRawBufferPointer, from position: inout Int) throws(HeadViolation) -> Bool {
     while position < input.count {
       let rest = input[position...]
       let end = rest.firstIndex(of: 0x0A).map { $0 + 1 } ?? rest.endIndex

@@ -40,9 +40,9 @@ package enum LabelContext {
     }
   }
 
-  /// Returns whether the second rule of A.1 holds, for letters of the Arabic block, which have few joining types: a
-  /// letter that joins forwards must precede the non-joiner, and one that joins backwards must follow it. Marks in
-  /// between are skipped. In other joining scripts, the non-joiner is rejected.
+  /// Returns whether the second rule of A.1 holds: the non-joiner follows a letter that joins forwards and precedes one
+  /// that joins backwards. Marks in between are skipped. Only the Arabic block is supported, because its letters have
+  /// few joining types.
   private static func joins(_ label: [Unicode.Scalar], around index: Int) -> Bool {
     let isLetter = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory != .nonspacingMark }
     guard let before = label[..<index].last(where: isLetter), let after = label[(index + 1)...].first(where: isLetter)

@@ -7,7 +7,7 @@ struct MultipartHeadLines: Sendable {
   private var size = 0
 
   /// Consumes lines. Returns the fields at the empty line, and `nil` if more bytes are needed.
-  mutating func take(
+  mutating func consume(
     from buffer: [UInt8], at position: inout Int, _ limits: MultipartMachine.Limits
   ) throws(MultipartViolation) -> [ResponseHead.Field]? {
     while let feed = buffer.withBytes({ $0.firstLineFeed(from: position) }) {

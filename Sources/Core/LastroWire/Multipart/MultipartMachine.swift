@@ -81,7 +81,7 @@ package struct MultipartMachine: Sendable {
       case .preamble:
         guard try passPreamble() else { return nil }
       case .head:
-        guard let fields = try headLines.take(from: buffer, at: &position, limits) else { return nil }
+        guard let fields = try headLines.consume(from: buffer, at: &position, limits) else { return nil }
         state = .body
         startsLine = true
         return .head(fields)

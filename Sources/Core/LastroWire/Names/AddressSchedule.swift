@@ -86,7 +86,7 @@ package struct AddressSchedule: Sendable {
   ///
   /// - Parameter isFinal: whether no other address may be tried. If a server was not trusted, another address must not
   ///   be used to bypass that.
-  package mutating func noteFailed(_ address: String, isFinal: Bool = false) {
+  package mutating func attemptFailed(_ address: String, isFinal: Bool = false) {
     guard state == .going, running.removeValue(forKey: address) != nil else { return }
     nextAt = .min
     if isFinal { state = .failed }
@@ -97,7 +97,7 @@ package struct AddressSchedule: Sendable {
   /// slow if it started a ``stagger`` or more before the successful one.
   ///
   /// - Returns: the addresses of slow attempts.
-  package mutating func noteWon(_ address: String) -> [String] {
+  package mutating func attemptSucceeded(_ address: String) -> [String] {
     guard state == .going, let began = running.removeValue(forKey: address) else { return [] }
     state = .won(address)
     waiting = []

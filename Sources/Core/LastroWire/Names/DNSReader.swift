@@ -35,7 +35,7 @@ package struct DNSReader {
     guard try number() == 1 else { throw .otherQuestion }
     let answers = Int(try number()), authorities = Int(try number()), others = Int(try number())
     guard answers + authorities + others <= Self.mostRecords else { throw .tooManyRecords }
-    guard try take(question.bytes.count).elementsEqual(question.bytes) else { throw .otherQuestion }
+    guard try nextBytes(question.bytes.count).elementsEqual(question.bytes) else { throw .otherQuestion }
     if flags & 0x0200 != 0 { return .truncated }
     var found = DNSFindings(type: question.type)
     for _ in 0..<answers { found.add(try record()) }
@@ -68,7 +68,7 @@ package struct DNSReader {
     case .soa:
       _ = try name()
       _ = try name()
-      _ = try take(16)
+      _ = try nextBytes(16)
       record.content = .start(minimum: UInt32(try number()) << 16 | UInt32(try number()))
     case .opt:
       record.content = .options(code: high >> 8)
@@ -80,7 +80,7 @@ package struct DNSReader {
   }
 
   private mutating func address(_ count: Int, end: Int) throws(DNSViolation) -> IPAddress {
-    guard end - at == count, let address = IPAddress(try take(count)) else { throw .recordLength }
+    guard end - at == count, let address = IPAddress(try nextBytes(count)) else { throw .recordLength }
     return address
   }
 
@@ -120,9 +120,9 @@ package struct DNSReader {
   /// Returns a byte in lower case. Length bytes are below the letters, so it can be applied to a whole encoded name.
   private static func lowercased(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 
-  private mutating func number() throws(DNSViolation) -> UInt16 { try take(2).reduce(0) { $0 << 8 | UInt16($1) } }
+  private mutating func number() throws(DNSViolation) -> UInt16 { try nextBytes(2).reduce(0) { $0 << 8 | UInt16($1) } }
 
-  private mutating func take(_ count: Int) throws(DNSViolation) -> ArraySlice<UInt8> {
+  private mutating func nextBytes(_ count: Int) throws(DNSViolation) -> ArraySlice<UInt8> {
     guard count <= bytes.count - at else { throw .truncatedMessage }
     defer { at += count }
     return bytes[at..<at + count]

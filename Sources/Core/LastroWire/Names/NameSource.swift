@@ -14,7 +14,7 @@ package final class NameSource: Sendable, Hashable {
   /// cancel.
   package let ask: @Sendable (String, Int, _ answer: @escaping @Sendable (Answer) -> Void) -> @Sendable () -> Void
   /// Reports that no address of a name could be connected to.
-  package let noteUnreachable: @Sendable (String, Int) -> Void
+  package let connectionFailed: @Sendable (String, Int) -> Void
 
   /// Creates a source.
   ///
@@ -24,13 +24,13 @@ package final class NameSource: Sendable, Hashable {
   package init(
     _ resolver: any Sendable, identity: ObjectIdentifier?, name: String? = nil,
     ask: @escaping @Sendable (String, Int, @escaping @Sendable (Answer) -> Void) -> @Sendable () -> Void,
-    noteUnreachable: @escaping @Sendable (String, Int) -> Void
+    connectionFailed: @escaping @Sendable (String, Int) -> Void
   ) {
     self.resolver = resolver
     self.identity = identity
     self.name = name
     self.ask = ask
-    self.noteUnreachable = noteUnreachable
+    self.connectionFailed = connectionFailed
   }
 
   package static func == (one: NameSource, other: NameSource) -> Bool {

@@ -31,7 +31,7 @@ package struct StructuredReader {
       let isWhole = reader.separated { reader in
         guard let name = reader.key() else { return false }
         var member: StructuredMember?
-        if reader.take("=") {
+        if reader.skip("=") {
           member = reader.member()
         } else if let parameters = reader.parameters() {
           member = StructuredMember(.item(.boolean(true)), parameters)
@@ -62,7 +62,7 @@ package struct StructuredReader {
       guard member(&self) else { return false }
       skip { $0 == 0x20 || $0 == 0x09 }
       if bytes.isEmpty { return true }
-      guard take(",") else { return false }
+      guard skip(",") else { return false }
       skip { $0 == 0x20 || $0 == 0x09 }
       if bytes.isEmpty { return false }
     }
@@ -73,11 +73,11 @@ package struct StructuredReader {
   }
 
   private mutating func innerList() -> StructuredMember? {
-    _ = take("(")
+    _ = skip("(")
     var items: [StructuredMember] = []
     while true {
       skip { $0 == 0x20 }
-      if take(")") { return parameters().map { StructuredMember(.list(items), $0) } }
+      if skip(")") { return parameters().map { StructuredMember(.list(items), $0) } }
       guard items.count < Self.maximumMembers, let item = item() else { return nil }
       items.append(item)
       guard let next = bytes.first, next == 0x20 || next == UInt8(ascii: ")") else { return nil }
@@ -91,10 +91,10 @@ package struct StructuredReader {
 
   private mutating func parameters() -> StructuredParameters? {
     var parameters = StructuredParameters()
-    while take(";") {
+    while skip(";") {
       skip { $0 == 0x20 }
       guard parameters.names.count < Self.maximumMembers, let name = key() else { return nil }
-      guard take("=") else {
+      guard skip("=") else {
         parameters.set(name, .boolean(true))
         continue
       }
@@ -111,7 +111,7 @@ package struct StructuredReader {
 
   // MARK: what the readers of values use
 
-  mutating func take(_ sign: Unicode.Scalar) -> Bool {
+  mutating func skip(_ sign: Unicode.Scalar) -> Bool {
     guard bytes.first == UInt8(ascii: sign) else { return false }
     bytes.removeFirst()
     return true
@@ -153,10 +153,10 @@ extension StructuredReader {
   /// Parses a number (§4.2.4). An integer has at most 15 digits; a decimal has at most 12 before the point and 3 after
   /// it.
   private mutating func number() -> StructuredValue? {
-    let sign: Int64 = take("-") ? -1 : 1
+    let sign: Int64 = skip("-") ? -1 : 1
     let whole = text(Self.isDigit)
     guard (1...15).contains(whole.utf8.count), let number = Int64(whole) else { return nil }
-    guard take(".") else { return .integer(sign * number) }
+    guard skip(".") else { return .integer(sign * number) }
     let fraction = text(Self.isDigit)
     let count = fraction.utf8.count
     guard whole.utf8.count <= 12, (1...3).contains(count), let part = Int64(fraction) else { return nil }
@@ -182,8 +182,8 @@ extension StructuredReader {
 
   private mutating func boolean() -> StructuredValue? {
     bytes.removeFirst()
-    if take("1") { return .boolean(true) }
-    return take("0") ? .boolean(false) : nil
+    if skip("1") { return .boolean(true) }
+    return skip("0") ? .boolean(false) : nil
   }
 
   private mutating func date() -> StructuredValue? {
@@ -196,7 +196,7 @@ extension StructuredReader {
   /// decode to UTF-8.
   private mutating func displayString() -> StructuredValue? {
     bytes.removeFirst()
-    guard take("\"") else { return nil }
+    guard skip("\"") else { return nil }
     var result: [UInt8] = []
     while let byte = bytes.popFirst() {
       switch byte {
@@ -224,7 +224,7 @@ extension StructuredReader {
     bytes.removeFirst()
     let digits = bytes.prefix { $0 != UInt8(ascii: ":") }
     bytes = bytes.dropFirst(digits.count)
-    guard take(":") else { return nil }
+    guard skip(":") else { return nil }
     return Self.base64(digits).map { .bytes($0) }
   }
 
@@ -232,29 +232,6 @@ extension StructuredReader {
     var digits = text
     while digits.last == UInt8(ascii: "="), text.count - digits.count < 2 { digits = digits.dropLast() }
     guard digits.count % 4 != 1, text.count == digits.count || text.count % 4 == 0 else { return nil }
-    var result: [UInt8] = []
-    result.reserveCapacity(digits.count * 3 / 4)
-    var (bits, count): (UInt32, Int) = (0, 0)
-    for digit in digits {
-      guard let value = base64Value(digit) else { return nil }
-      bits = bits << 6 | value
-      count += 6
-      if count >= 8 {
-        count -= 8
-        result.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
-      }
-    }
-    return result
-  }
-
-  private static func base64Value(_ digit: UInt8) -> UInt32? {
-    switch digit {
-    case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(digit - UInt8(ascii: "A"))
-    case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(digit - UInt8(ascii: "a")) + 26
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(digit - UInt8(ascii: "0")) + 52
-    case UInt8(ascii: "+"): 62
-    case UInt8(ascii: "/"): 63
-    default: nil
-    }
+    return Base64.decode(digits)
   }
 }

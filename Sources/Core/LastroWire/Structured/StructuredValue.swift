@@ -14,20 +14,25 @@ package enum StructuredValue: Hashable, Sendable {
   case displayString(String)
 }
 
-/// The parameters in the order of their first occurrence. The last value of each name counts.
-package struct StructuredParameters: Hashable, Sendable {
+/// Values by name, in the order of the first occurrence of their names. The last value of each name counts.
+package struct StructuredMap<Value: Hashable & Sendable>: Hashable, Sendable {
   package private(set) var names: [String] = []
-  private var values: [String: StructuredValue] = [:]
+  private var values: [String: Value] = [:]
 
   package init() {}
 
-  package subscript(_ name: String) -> StructuredValue? { values[name] }
+  package subscript(_ name: String) -> Value? { values[name] }
 
-  /// Sets a parameter. A repeated name keeps its position and gets the new value (RFC 9651 §4.2.3.2).
-  mutating func set(_ name: String, _ value: StructuredValue) {
+  /// Sets a value. A repeated name keeps its position and gets the new value (RFC 9651 §4.2.2, §4.2.3.2).
+  mutating func set(_ name: String, _ value: Value) {
     if values.updateValue(value, forKey: name) == nil { names.append(name) }
   }
 }
+
+/// The parameters of an item or a list.
+package typealias StructuredParameters = StructuredMap<StructuredValue>
+/// The members of a dictionary (RFC 9651 §3.2).
+package typealias StructuredDictionary = StructuredMap<StructuredMember>
 
 /// An item or an inner list, with its parameters (RFC 9651 §3.1, §3.3).
 package struct StructuredMember: Hashable, Sendable {
@@ -46,18 +51,4 @@ package struct StructuredMember: Hashable, Sendable {
 
   /// The value of an item; `nil` for a list.
   package var value: StructuredValue? { if case .item(let value) = content { value } else { nil } }
-}
-
-/// The members of a dictionary in the order of the first occurrence of their names (RFC 9651 §3.2).
-package struct StructuredDictionary: Hashable, Sendable {
-  package private(set) var names: [String] = []
-  private var members: [String: StructuredMember] = [:]
-
-  package init() {}
-
-  package subscript(_ name: String) -> StructuredMember? { members[name] }
-
-  mutating func set(_ name: String, _ member: StructuredMember) {
-    if members.updateValue(member, forKey: name) == nil { names.append(name) }
-  }
 }

@@ -68,7 +68,7 @@ package enum EscapeReader {
   /// Decodes `XXXX`, followed by a second surrogate if needed, or `{X…}`.
   private static func unicode(_ text: [UInt8], at start: Int, lead backslashes: Int) -> EscapeReading? {
     if start < text.count, text[start] == UInt8(ascii: "{") {
-      let digits = text[(start + 1)...].prefix(9).prefix { value(of: $0) != nil }
+      let digits = text[(start + 1)...].prefix(9).prefix { $0.hexadecimalValue != nil }
       guard digits.endIndex < text.count, text[digits.endIndex] == UInt8(ascii: "}"),
         let value = hexadecimal(text, at: start + 1, digits: digits.count)
       else { return nil }
@@ -111,12 +111,9 @@ package enum EscapeReader {
     guard (1...8).contains(digits), start + digits <= text.count else { return nil }
     var value: UInt32 = 0
     for byte in text[start..<(start + digits)] {
-      guard let digit = Self.value(of: byte) else { return nil }
+      guard let digit = byte.hexadecimalValue else { return nil }
       value = value << 4 | UInt32(digit)
     }
     return value
   }
-
-  /// Returns the value of an ASCII hexadecimal digit.
-  private static func value(of digit: UInt8) -> Int? { Character(Unicode.Scalar(digit)).hexDigitValue }
 }

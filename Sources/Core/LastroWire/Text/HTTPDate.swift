@@ -36,7 +36,8 @@ package enum HTTPDate {
     return candidate <= current - 50 ? candidate + 100 : candidate
   }
 
-  private static func seconds(_ date: HTTPDateReader.Parts, year: Int) -> Int64? {
+  /// Returns the seconds since 1970; `nil` if the day or the time of day does not exist.
+  static func seconds(_ date: HTTPDateReader.Parts, year: Int) -> Int64? {
     guard (1...days(in: date.month, of: year)).contains(date.day), date.hour < 24, date.minute < 60, date.second <= 60
     else { return nil }
     return days(year: year, month: date.month, day: date.day) * 86_400

@@ -18,8 +18,8 @@ struct HTTPDateReader {
   /// Parses `Sun, 06 Nov 1994 08:49:37 GMT`.
   mutating func fixdate() -> Parts? {
     var parts = Parts()
-    guard takeDay(ofLetters: 3), take(", "), let day = number(2), take(" "), let month = month(), take(" "),
-      let year = number(4), take(" "), time(&parts), take(" gmt"), bytes.isEmpty
+    guard skipDay(ofLetters: 3), skip(", "), let day = number(2), skip(" "), let month = month(), skip(" "),
+      let year = number(4), skip(" "), time(&parts), skip(" gmt"), bytes.isEmpty
     else { return nil }
     (parts.day, parts.month, parts.year) = (day, month, year)
     return parts
@@ -28,8 +28,8 @@ struct HTTPDateReader {
   /// Parses `Sunday, 06-Nov-94 08:49:37 GMT`. The year keeps its two digits.
   mutating func rfc850() -> Parts? {
     var parts = Parts()
-    guard takeDay(ofLetters: nil), take(", "), let day = number(2), take("-"), let month = month(), take("-"),
-      let year = number(2), take(" "), time(&parts), take(" gmt"), bytes.isEmpty
+    guard skipDay(ofLetters: nil), skip(", "), let day = number(2), skip("-"), let month = month(), skip("-"),
+      let year = number(2), skip(" "), time(&parts), skip(" gmt"), bytes.isEmpty
     else { return nil }
     (parts.day, parts.month, parts.year) = (day, month, year)
     return parts
@@ -38,8 +38,8 @@ struct HTTPDateReader {
   /// Parses `Sun Nov  6 08:49:37 1994`.
   mutating func asctime() -> Parts? {
     var parts = Parts()
-    guard takeDay(ofLetters: 3), take(" "), let month = month(), take(" "),
-      let day = take(" ") ? number(1) : number(2), take(" "), time(&parts), take(" "), let year = number(4),
+    guard skipDay(ofLetters: 3), skip(" "), let month = month(), skip(" "),
+      let day = skip(" ") ? number(1) : number(2), skip(" "), time(&parts), skip(" "), let year = number(4),
       bytes.isEmpty
     else { return nil }
     (parts.day, parts.month, parts.year) = (day, month, year)
@@ -47,7 +47,7 @@ struct HTTPDateReader {
   }
 
   private mutating func time(_ parts: inout Parts) -> Bool {
-    guard let hour = number(2), take(":"), let minute = number(2), take(":"), let second = number(2) else {
+    guard let hour = number(2), skip(":"), let minute = number(2), skip(":"), let second = number(2) else {
       return false
     }
     (parts.hour, parts.minute, parts.second) = (hour, minute, second)
@@ -55,13 +55,13 @@ struct HTTPDateReader {
   }
 
   /// Consumes the name of a day: its first letters, or all of them.
-  private mutating func takeDay(ofLetters count: Int?) -> Bool {
-    for name in HTTPDate.dayNames where take(name.utf8.prefix(count ?? name.utf8.count)) { return true }
+  private mutating func skipDay(ofLetters count: Int?) -> Bool {
+    for name in HTTPDate.dayNames where skip(name.utf8.prefix(count ?? name.utf8.count)) { return true }
     return false
   }
 
   private mutating func month() -> Int? {
-    for (index, name) in HTTPDate.monthNames.enumerated() where take(name.utf8.prefix(3)) { return index + 1 }
+    for (index, name) in HTTPDate.monthNames.enumerated() where skip(name.utf8.prefix(3)) { return index + 1 }
     return nil
   }
 
@@ -76,12 +76,12 @@ struct HTTPDateReader {
     return value
   }
 
-  private mutating func take(_ text: StaticString) -> Bool {
-    take(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  private mutating func skip(_ text: StaticString) -> Bool {
+    skip(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
   }
 
   /// Consumes a text, ignoring the case of letters.
-  private mutating func take(_ text: some Collection<UInt8>) -> Bool {
+  private mutating func skip(_ text: some Collection<UInt8>) -> Bool {
     guard bytes.count >= text.count, bytes.prefix(text.count).elementsEqual(text, by: Self.isSame) else { return false }
     bytes = bytes.dropFirst(text.count)
     return true

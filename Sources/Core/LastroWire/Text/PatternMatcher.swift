@@ -121,26 +121,8 @@ extension PatternMatcher {
   /// Returns the base64 characters that depend only on the text, if it is preceded by `alignment` bytes, or by three or
   /// six more, such as `user:` in Basic credentials.
   package static func base64(of text: [UInt8], alignment: Int) -> [UInt8] {
-    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-    var result: [UInt8] = []
-    var bits: UInt32 = 0
-    var count = 0
-    // The bits that share a character with the preceding bytes.
-    var skipped = alignment == 0 ? 0 : 6 - alignment * 8 % 6
-    for byte in text {
-      bits = bits << 8 | UInt32(byte)
-      count += 8
-      if skipped > 0 {
-        count -= skipped
-        skipped = 0
-        bits &= 1 << UInt32(count) - 1
-      }
-      while count >= 6 {
-        count -= 6
-        result.append(alphabet[Int(bits >> UInt32(count) & 63)])
-      }
-      bits &= 1 << UInt32(count) - 1
-    }
-    return result
+    let characters = Base64.encode([UInt8](repeating: 0, count: alignment) + text).utf8
+    // Leave out the characters that share bits with the bytes before and after the text.
+    return Array(characters.prefix((alignment + text.count) * 8 / 6).dropFirst((alignment * 8 + 5) / 6))
   }
 }

@@ -101,7 +101,7 @@ package struct WebSocketDecoder: ~Copyable {
   package mutating func next() throws(WebSocketViolation) -> Event? {
     while !isClosed {
       if frame == nil {
-        guard try begin() else { return nil }
+        guard try beginFrame() else { return nil }
       }
       guard let current = frame else { return nil }
       if current.head.opcode.isControl {
@@ -117,7 +117,7 @@ package struct WebSocketDecoder: ~Copyable {
     return nil
   }
 
-  private mutating func begin() throws(WebSocketViolation) -> Bool {
+  private mutating func beginFrame() throws(WebSocketViolation) -> Bool {
     let peer: WebSocketRole = configuration.role == .client ? .server : .client
     let allowsCompression = configuration.deflate != nil
     let parsed = try input.withBytes { bytes throws(WebSocketViolation) in
@@ -156,7 +156,7 @@ package struct WebSocketDecoder: ~Copyable {
   }
 
   private mutating func control(_ head: WebSocketFrameHead) throws(WebSocketViolation) -> Event {
-    let payload = take(head.length, of: Frame(head: head))
+    let payload = consumePayload(head.length, of: Frame(head: head))
     frame = nil
     switch head.opcode {
     case .ping: return .ping(payload)
@@ -170,7 +170,7 @@ package struct WebSocketDecoder: ~Copyable {
     }
   }
 
-  private mutating func take(_ count: Int, of frame: Frame) -> [UInt8] {
+  private mutating func consumePayload(_ count: Int, of frame: Frame) -> [UInt8] {
     var bytes = Array(input[position..<position + count])
     position += count
     if let key = frame.head.key {
@@ -190,7 +190,7 @@ package struct WebSocketDecoder: ~Copyable {
     if message.isCompressed { return try inflated(&current) }
     let count = min(current.left, input.count - position, configuration.maximumPieceBytes)
     guard count > 0 || current.left == 0 else { return .starved }
-    let bytes = take(count, of: current)
+    let bytes = consumePayload(count, of: current)
     current.consumed += count
     return try emit(bytes, endsFrame: current.left == 0, current)
   }
@@ -203,7 +203,7 @@ package struct WebSocketDecoder: ~Copyable {
     }
     let count = min(current.left, input.count - position, configuration.maximumPieceBytes)
     if count > 0, inflater?.isDrained ?? true {
-      let bytes = take(count, of: current)
+      let bytes = consumePayload(count, of: current)
       inflater?.append(bytes)
       current.consumed += count
     }

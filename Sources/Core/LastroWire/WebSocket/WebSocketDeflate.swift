@@ -130,17 +130,5 @@ private struct DeflateParameters {
   }
 
   /// Parses 8 to 15, without a leading zero (RFC 7692 §7.1.2.1).
-  private static func bits(_ text: String) -> Int? {
-    switch text {
-    case "8": 8
-    case "9": 9
-    case "10": 10
-    case "11": 11
-    case "12": 12
-    case "13": 13
-    case "14": 14
-    case "15": 15
-    default: nil
-    }
-  }
+  private static func bits(_ text: String) -> Int? { (8...15).first { "\($0)" == text } }
 }

@@ -14,72 +14,37 @@ package struct WebSocketExtension: Sendable {
 
   /// Parses a list; `nil` if it violates the grammar. A quoted value must be a token without its quotes.
   package static func list(_ text: String) -> [WebSocketExtension]? {
-    var scanner = Scanner(bytes: Array(text.utf8))
+    var scanner = FieldScanner(text)
     var result: [WebSocketExtension] = []
     while true {
-      scanner.skipBlanks()
       // Empty elements are allowed (RFC 9110 §5.6.1.2).
-      if scanner.take(0x2C) { continue }
+      repeat { scanner.passBlanks() } while scanner.pass(",")
       if scanner.isAtEnd { return result }
-      guard let element = scanner.element() else { return nil }
+      guard let element = element(&scanner) else { return nil }
       result.append(element)
-      scanner.skipBlanks()
-      guard scanner.isAtEnd || scanner.take(0x2C) else { return nil }
+      guard scanner.isAtEnd || scanner.pass(",") else { return nil }
     }
   }
 
-  private struct Scanner {
-    let bytes: [UInt8]
-    var index = 0
-
-    var isAtEnd: Bool { index == bytes.count }
-
-    mutating func skipBlanks() {
-      while index < bytes.count, bytes[index] == 0x20 || bytes[index] == 0x09 { index += 1 }
-    }
-
-    mutating func take(_ byte: UInt8) -> Bool {
-      guard index < bytes.count, bytes[index] == byte else { return false }
-      index += 1
-      return true
-    }
-
-    mutating func element() -> WebSocketExtension? {
-      guard let name = token() else { return nil }
-      var element = WebSocketExtension(name: name)
-      while true {
-        skipBlanks()
-        guard take(0x3B) else { return element }
-        skipBlanks()
-        guard let name = token() else { return nil }
-        skipBlanks()
-        guard take(0x3D) else {
-          element.parameters.append((name, nil))
-          continue
-        }
-        skipBlanks()
-        guard let value = value() else { return nil }
-        element.parameters.append((name, value))
+  /// Parses an element, and the blanks after it.
+  private static func element(_ scanner: inout FieldScanner) -> WebSocketExtension? {
+    guard let name = scanner.token() else { return nil }
+    var element = WebSocketExtension(name: name)
+    while true {
+      scanner.passBlanks()
+      guard scanner.pass(";") else { return element }
+      scanner.passBlanks()
+      guard let name = scanner.token() else { return nil }
+      scanner.passBlanks()
+      guard scanner.pass("=") else {
+        element.parameters.append((name, nil))
+        continue
       }
-    }
-
-    mutating func value() -> String? {
-      guard take(0x22) else { return token() }
-      var unquoted: [UInt8] = []
-      while index < bytes.count, bytes[index] != 0x22 {
-        if bytes[index] == 0x5C { index += 1 }
-        guard index < bytes.count, FieldSyntax.isToken(bytes[index]) else { return nil }
-        unquoted.append(bytes[index])
-        index += 1
+      scanner.passBlanks()
+      guard let value = scanner.tokenOrQuoted(), !value.isEmpty, value.utf8.allSatisfy(FieldSyntax.isToken) else {
+        return nil
       }
-      guard take(0x22), !unquoted.isEmpty else { return nil }
-      return String(decoding: unquoted, as: UTF8.self)
-    }
-
-    mutating func token() -> String? {
-      let start = index
-      while index < bytes.count, FieldSyntax.isToken(bytes[index]) { index += 1 }
-      return index > start ? String(decoding: bytes[start..<index], as: UTF8.self) : nil
+      element.parameters.append((name, value))
     }
   }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CLastroPrimitives
+
 /// The reason why a handshake failed (RFC 6455 §4.1).
 package typealias WebSocketHandshakeFailure = WireViolation<WebSocketHandshakeFault>
 
@@ -8,6 +10,8 @@ package enum WebSocketHandshakeFault: Equatable, Sendable {
   case upgrade
   case connection
   case accept
+  /// libcrypto refuses SHA-1, which the check of the response needs.
+  case digest
   case subprotocol
   case extensions
   case request
@@ -38,9 +42,12 @@ package struct WebSocketHandshake: Sendable {
     self.offer = offer
   }
 
-  /// Returns the value of `Sec-WebSocket-Accept` for a key.
+  /// Returns the value of `Sec-WebSocket-Accept` for a key; empty if libcrypto refuses SHA-1. The value proves that the
+  /// server has read the request, and protects nothing.
   package static func accept(_ key: String) -> String {
-    Base64.encode(SHA1.digest(Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)))
+    let text = Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
+    var digest = [UInt8](repeating: 0, count: 20)
+    return clastro_digest_of("SHA1", text, text.count, &digest, 20) ? Base64.encode(digest) : ""
   }
 
   /// The fields that make a GET request a handshake.
@@ -63,7 +70,11 @@ package struct WebSocketHandshake: Sendable {
       throw WebSocketHandshakeFailure(
         .connection, Self.wrong("Connection", head.values("connection"), wanted: "Upgrade"))
     }
-    guard head.values("sec-websocket-accept") == [Self.accept(key)] else {
+    let accept = Self.accept(key)
+    guard !accept.isEmpty else {
+      throw WebSocketHandshakeFailure(.digest, "libcrypto refuses SHA-1, with which the server's response is checked")
+    }
+    guard head.values("sec-websocket-accept") == [accept] else {
       throw WebSocketHandshakeFailure(.accept, "the server's Sec-WebSocket-Accept does not match our key")
     }
     return Agreement(subprotocol: try subprotocol(head), deflate: try deflate(head))

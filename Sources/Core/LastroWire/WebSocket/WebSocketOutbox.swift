@@ -3,14 +3,8 @@
 /// The queue of frames to send: control frames first, then one message after another, then the Close frame.
 struct WebSocketOutbox {
   /// A message, or a fragment of a message that is sent piece by piece.
-  struct Job {
-    var id: UInt64
-    /// The message that a fragment belongs to; the job's own number for a whole message.
-    var message: UInt64
-    var kind: WebSocketKind
-    var bytes: [UInt8]
-    var isFirst: Bool
-    var isFinal: Bool
+  private struct Job {
+    let outgoing: WebSocketSession.Outgoing
     var isBegun = false
     var offset = 0
   }
@@ -37,14 +31,14 @@ struct WebSocketOutbox {
   /// Whether queued messages are sent before the Close frame.
   private var flushesFirst = true
 
-  mutating func append(_ job: Job) {
-    jobs.append(job)
-    unanswered.insert(job.id)
+  mutating func append(_ outgoing: WebSocketSession.Outgoing) {
+    jobs.append(Job(outgoing: outgoing))
+    unanswered.insert(outgoing.id)
   }
 
   /// Removes a job or a ping. A job whose first frame was taken is still sent completely.
   mutating func giveUp(_ id: UInt64) {
-    jobs.removeAll { $0.id == id && !$0.isBegun }
+    jobs.removeAll { $0.outgoing.id == id && !$0.isBegun }
     pings.removeAll { $0.id == id }
     unanswered.remove(id)
   }
@@ -65,7 +59,7 @@ struct WebSocketOutbox {
   mutating func setClose(code: UInt16?, reason: String, flushing: Bool) {
     guard close == nil else { return }
     close = (code, reason)
-    let canGoOn = openMessage == nil || jobs.contains { $0.message == openMessage && $0.isFinal }
+    let canGoOn = openMessage == nil || jobs.contains { $0.outgoing.message == openMessage && $0.outgoing.isFinal }
     flushesFirst = flushing && canGoOn
   }
 
@@ -88,7 +82,7 @@ struct WebSocketOutbox {
   private var nextJob: Int? {
     guard close == nil || flushesFirst else { return nil }
     guard let openMessage else { return jobs.isEmpty ? nil : 0 }
-    return jobs.firstIndex { $0.message == openMessage }
+    return jobs.firstIndex { $0.outgoing.message == openMessage }
   }
 
   /// Takes the next frame, with at most `maximum` bytes of data.
@@ -107,15 +101,17 @@ struct WebSocketOutbox {
 
   private mutating func takeData(_ index: Int, upTo maximum: Int) -> Frame {
     var job = jobs[index]
-    let count = min(maximum, job.bytes.count - job.offset)
-    let piece = job.bytes[job.offset..<job.offset + count]
-    let isFirst = job.isFirst && job.offset == 0
+    let outgoing = job.outgoing
+    let count = min(maximum, outgoing.bytes.count - job.offset)
+    let piece = outgoing.bytes[job.offset..<job.offset + count]
+    let isFirst = outgoing.isFirst && job.offset == 0
     job.offset += count
     job.isBegun = true
-    let isWhole = job.offset == job.bytes.count
-    let isFinal = isWhole && job.isFinal
-    openMessage = isFinal ? nil : job.message
+    let isWhole = job.offset == outgoing.bytes.count
+    let isFinal = isWhole && outgoing.isFinal
+    openMessage = isFinal ? nil : outgoing.message
     if isWhole { jobs.remove(at: index) } else { jobs[index] = job }
-    return .data(kind: job.kind, piece, isFirst: isFirst, isFinal: isFinal, finishes: isWhole ? job.id : nil)
+    return .data(
+      kind: outgoing.kind, piece, isFirst: isFirst, isFinal: isFinal, finishes: isWhole ? outgoing.id : nil)
   }
 }

@@ -28,7 +28,7 @@ struct WebSocketPings {
 
   /// Removes the pings that a pong answers: the ping with its payload and all earlier ones, which a peer need not
   /// answer any more (RFC 6455 §5.5.3). If several pings have the payload, the first with a waiting sender is used.
-  mutating func take(answeredBy payload: [UInt8]) -> [Ping] {
+  mutating func removeAnswered(by payload: [UInt8]) -> [Ping] {
     let live = waiting.firstIndex { $0.payload == payload && $0.isAwaited }
     guard let index = live ?? waiting.firstIndex(where: { $0.payload == payload }) else { return [] }
     let answered = Array(waiting[...index])

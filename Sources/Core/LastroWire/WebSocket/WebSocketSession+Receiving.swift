@@ -69,7 +69,7 @@ extension WebSocketSession {
       if configuration.answersPings { outbox.appendPong(payload) }
       act(.receivedPing(payload))
     case .pong(let payload):
-      for ping in pings.take(answeredBy: payload) {
+      for ping in pings.removeAnswered(by: payload) {
         if ping.id == Self.keepAliveID {
           keepAlive.pong()
         } else if ping.isAwaited {
@@ -106,13 +106,13 @@ extension WebSocketSession {
 
   package mutating func leave(_ reader: UInt64, now: Duration) {
     inbox.leave(reader)
-    noteCaughtUp(now)
+    reportIfCaughtUp(now)
   }
 
   /// Returns the next piece for a reader; `nil` if it has read all. ``state`` shows whether there may be more.
   package mutating func next(for reader: UInt64, now: Duration) -> WebSocketPiece? {
     let piece = inbox.next(for: reader)
-    if piece == nil { noteCaughtUp(now) }
+    if piece == nil { reportIfCaughtUp(now) }
     return piece
   }
 }

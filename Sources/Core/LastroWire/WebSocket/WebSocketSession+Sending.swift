@@ -59,10 +59,7 @@ extension WebSocketSession {
       act(.refused(message.id))
       return false
     }
-    outbox.append(
-      .init(
-        id: message.id, message: message.message, kind: message.kind, bytes: message.bytes, isFirst: message.isFirst,
-        isFinal: message.isFinal))
+    outbox.append(message)
     return true
   }
 
@@ -148,7 +145,7 @@ extension WebSocketSession {
     if done.hasKeepAlivePing { keepAlive.written() }
     for id in done.finished where outbox.answer(id) { act(.sent(id)) }
     if done.hasClose {
-      isCloseWritten = true
+      closing.isCloseWritten = true
       apply(.closeWritten, now)
     }
   }

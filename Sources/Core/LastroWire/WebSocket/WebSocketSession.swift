@@ -101,19 +101,13 @@ package struct WebSocketSession: ~Copyable {
   package private(set) var state = State.open
   /// The first event that the table declares illegal in its phase. It indicates a bug in the owner.
   package private(set) var illegalEvent: (phase: WebSocketPhase, event: WebSocketEvent)?
-  private var initiator = Initiator.local
-  private var asked: (code: UInt16?, reason: String) = (nil, "")
-  private var received: (code: UInt16?, reason: String)?
-  private var violation: WebSocketViolation?
-  private var phaseDeadline: Duration?
-  private var closeDeadline: Duration?
+  var closing = WebSocketClosing()
   /// The time of the next keep-alive ping or verdict; `nil` for never. It is separate from ``deadline`` because it
   /// recurs.
   package private(set) var keepAliveDue: Duration?
 
   // Sending
   var batch = Batch()
-  var isCloseWritten = false
   package internal(set) var isWritingBroken = false
   var isFinishTaken = false
   // Receiving
@@ -148,13 +142,13 @@ package struct WebSocketSession: ~Copyable {
   package var canSend: Bool { (phase == .open || phase == .faulted) && !isWritingBroken }
 
   /// Whether we began to close, so that unread data may be dropped.
-  var isLeaving: Bool { state == .closing && initiator == .local }
+  var isLeaving: Bool { state == .closing && closing.initiator == .local }
 
   // MARK: closing
 
   /// Starts to close. Queued messages are sent, then a Close frame; then the session waits for the peer's Close frame.
   package mutating func close(code: UInt16?, reason: String, now: Duration) {
-    if state == .open { asked = (code, reason) }
+    if state == .open { closing.closeRequested(code: code, reason: reason) }
     apply(.close, now)
   }
 
@@ -173,25 +167,25 @@ package struct WebSocketSession: ~Copyable {
   package mutating func drop(now: Duration) { apply(.drop, now) }
 
   mutating func receivedClose(code: UInt16?, reason: String, now: Duration) {
-    received = (code, reason)
+    closing.closeReceived(code: code, reason: reason)
     act(.receivedClose(code: code, reason: reason))
     apply(.peerClose, now)
   }
 
   mutating func broke(_ violation: WebSocketViolation, now: Duration) {
-    self.violation = violation
+    closing.violationFound(violation)
     apply(.violation, now)
-    noteCaughtUp(now)
+    reportIfCaughtUp(now)
   }
 
   /// Reports that readers may have read all data that preceded a violation.
-  mutating func noteCaughtUp(_ now: Duration) {
+  mutating func reportIfCaughtUp(_ now: Duration) {
     if phase == .faulted || phase == .closingFaulted, inbox.isCaughtUp { apply(.caughtUp, now) }
   }
 
   /// Performs the table's transition for an event.
   mutating func apply(_ event: WebSocketEvent, _ now: Duration) {
-    switch WebSocketTable.step(phase, event) {
+    switch WebSocketPhaseTable.step(phase, event) {
     case .stay: return
     case .illegal:
       illegalEvent = illegalEvent ?? (phase, event)
@@ -201,52 +195,29 @@ package struct WebSocketSession: ~Copyable {
       for effect in effects { perform(effect, now) }
     }
     if phase == .done {
-      (phaseDeadline, closeDeadline, keepAliveDue) = (nil, nil, nil)
+      closing.stopLimits()
+      keepAliveDue = nil
       act(.closeStream)
     } else if phase == .answering || phase == .parting || phase == .abandoning {
       // These phases wait for our Close frame, which may have been sent already, or can never be sent.
-      if isCloseWritten { apply(.closeWritten, now) } else if isWritingBroken { apply(.writeFailure, now) }
+      if closing.isCloseWritten { apply(.closeWritten, now) } else if isWritingBroken { apply(.writeFailure, now) }
     }
   }
 
   private mutating func perform(_ effect: WebSocketEffect, _ now: Duration) {
     switch effect {
     case .tellClosing(let initiator):
-      self.initiator = initiator
+      closing.begin(by: initiator, until: now + configuration.closeTimeout)
       tell(.closing)
-      closeDeadline = now + configuration.closeTimeout
-    case .say(let goodbye): say(goodbye)
-    case .end(let ending): end(ending)
-    case .startLimit: phaseDeadline = now + Self.lingerTimeout
+    case .say(let goodbye):
+      let frame = closing.frame(goodbye)
+      outbox.setClose(code: frame.code, reason: frame.reason, flushing: goodbye == .asked)
+    case .end(let ending):
+      tell(closing.state(ending))
+      refuseAll()
+      (heldPiece, keepAliveDue) = (nil, nil)
+    case .startLimit: closing.limitPhase(now: now)
     }
-  }
-
-  private mutating func say(_ goodbye: WebSocketEffect.Goodbye) {
-    switch goodbye {
-    case .asked: outbox.setClose(code: asked.code, reason: asked.reason, flushing: true)
-    case .echo: outbox.setClose(code: received?.code, reason: "", flushing: false)
-    case .violation: outbox.setClose(code: violation?.closeCode, reason: "", flushing: false)
-    case .abandoned: outbox.setClose(code: 1011, reason: "", flushing: false)
-    }
-  }
-
-  private mutating func end(_ ending: WebSocketEffect.Ending) {
-    switch ending {
-    case .closed:
-      tell(
-        .closed(
-          Close(
-            code: received?.code, reason: received?.reason ?? "", isClean: received != nil && isCloseWritten,
-            initiator: initiator)))
-    case .lost: tell(.failed(.lost))
-    case .violation: tell(.failed(violation.map(Failure.violation) ?? .lost))
-    case .silence: tell(.failed(.silence))
-    case .abandoned: tell(.failed(.abandoned))
-    case .cut: tell(.failed(.cut))
-    case .dropped: tell(.failed(.dropped))
-    }
-    refuseAll()
-    (heldPiece, keepAliveDue) = (nil, nil)
   }
 
   private mutating func tell(_ state: State) {
@@ -262,30 +233,20 @@ package struct WebSocketSession: ~Copyable {
   // MARK: time
 
   /// The next time limit; `nil` if none is running.
-  package var deadline: Duration? {
-    guard let phaseDeadline, let closeDeadline else { return phaseDeadline ?? closeDeadline }
-    return min(phaseDeadline, closeDeadline)
-  }
+  package var deadline: Duration? { closing.deadline }
 
   /// Acts on expired time limits.
   ///
   /// - Parameter nonce: the random payload of a keep-alive ping, so that no other pong can be mistaken for its answer.
   package mutating func tick(now: Duration, nonce: UInt64) {
-    if let closeDeadline, closeDeadline <= now {
-      self.closeDeadline = nil
-      apply(.closeTimeout, now)
-    }
-    if let phaseDeadline, phaseDeadline <= now { phaseEnds(now) }
+    if closing.takeCloseTimeout(now: now) { apply(.closeTimeout, now) }
+    if closing.takePhaseLimit(now: now) { phaseEnds(now) }
     if let keepAliveDue, keepAliveDue <= now { beat(now, nonce) }
   }
 
   private mutating func phaseEnds(_ now: Duration) {
-    phaseDeadline = nil
     // The time during which slow readers stop the reading does not count.
-    if phase == .mute || phase == .closingMute, keepAlive.takeHoldUp() {
-      phaseDeadline = now + Self.lingerTimeout
-      return
-    }
+    if phase == .mute || phase == .closingMute, keepAlive.takeHoldUp() { return closing.limitPhase(now: now) }
     apply(.limit, now)
   }
 

@@ -1,31 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Lastro
+package import LastroWire
 
 /// The cache's handling of a request, in the terms of RFC 9211.
 package struct CacheReport: Sendable, Hashable, CustomStringConvertible {
-  /// The reason for forwarding a request to the server (RFC 9211 §2.2).
-  package enum ForwardReason: String, Sendable, Hashable {
-    /// No response is stored for the URL.
-    case uriMiss = "uri-miss"
-    /// The stored responses were selected by other request fields (`Vary`).
-    case varyMiss = "vary-miss"
-    /// The stored response is not fresh.
-    case stale
-    /// The request asked for the server's response.
-    case request
-    /// The cache does not answer requests with this method.
-    case method
-    /// The stored response cannot supply the requested range.
-    case partial
-    /// The cache was not consulted.
-    case bypass
-  }
-
   /// The way in which the request was answered.
   package var outcome: CacheOutcome
   /// The reason for asking the server; `nil` if it was not asked. Default `nil`.
-  package var forwardReason: ForwardReason?
+  package var forwardReason: CacheDecision.ForwardReason?
   /// The status code of the server's response. Default `nil`.
   package var forwardStatus: Int?
   /// The age of the response from the cache, in whole seconds. Default `nil`.
@@ -70,7 +53,7 @@ extension CacheReport {
       let sides = part.split(separator: "=", maxSplits: 1).map(String.init)
       let value = sides.count == 2 ? sides[1] : ""
       switch sides.first {
-      case "fwd": forwardReason = ForwardReason(rawValue: value)
+      case "fwd": forwardReason = CacheDecision.ForwardReason(rawValue: value)
       case "fwd-status": forwardStatus = Int(value)
       case "ttl": ttl = Int(value)
       case "age": age = Int(value)

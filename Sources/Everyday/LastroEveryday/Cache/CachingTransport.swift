@@ -59,10 +59,11 @@ package struct CachingTransport: Transport {
   /// Returns the facts of the base, and describes how the request would use the cache: the mode, and which requests
   /// would get its stored response, or why it would not be stored. Does not read the cache, and does not call signers,
   /// which may add credentials.
-  package func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
+  package func explain(_ request: TransferRequest) -> [(name: String, value: String)] {
     let use = CacheUse(request.layerUses[.cache])
     let sender = CacheSender(of: request, principal: use.principal, cache.policy)
     let words = "\(use.mode ?? .standard); \(sender.explanation(cache.policy))"
-    return base.explain(request) + [.init("cache", sender.isUnrepeatable ? sender.explanation(cache.policy) : words)]
+    let value = sender.isUnrepeatable ? sender.explanation(cache.policy) : words
+    return base.explain(request) + [(name: "cache", value: value)]
   }
 }

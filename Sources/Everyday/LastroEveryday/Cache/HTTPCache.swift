@@ -80,7 +80,7 @@ public final class HTTPCache: Sendable {
   /// - Parameter url: an absolute URL; a fragment is ignored.
   /// - Throws: `TransportError`, stage `request`, for a text that is not an `http` or `https` URL.
   public func remove(_ url: String) async throws(TransportError) {
-    let url = try RequestTarget(url).url
+    let url = try RequestTarget(url).absolute
     await forget([url], StoreVisit(access, patience: nil))
   }
 
@@ -172,8 +172,8 @@ private struct NoCache: TransportLayer, Transport {
     return TransferResponse(head: HTTPResponse(status: .gatewayTimeout), body: ResponseBody(Data()), facts: facts)
   }
 
-  func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
-    [.init("cache", "the stack has none, so that the answer is 504")]
+  func explain(_ request: TransferRequest) -> [(name: String, value: String)] {
+    [(name: "cache", value: "the stack has none, so that the answer is 504")]
   }
 }
 

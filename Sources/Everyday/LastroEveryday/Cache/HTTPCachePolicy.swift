@@ -4,7 +4,7 @@ internal import LastroWire
 
 /// The options of an ``HTTPCache``, whose initializer describes them.
 package struct HTTPCachePolicy: Sendable, Hashable {
-  /// The lowest limit of bodies in a policy. A store with a lower limit enforces it by itself, and a response that has
+  /// The lowest limit of bodies in a policy. A store with a lower limit enforces that itself, and a response that has
   /// grown beyond that limit can still be received in the background.
   package static let minimumEntryLimit = 16 * 1024 * 1024
 

@@ -6,12 +6,10 @@ import Lastro
 struct CookieUse: TransportLayerUse {
   let use: StackPartUse<CookieJar>
 
-  init(_ use: StackPartUse<CookieJar>) { self.use = use }
-
   func complete(_ layers: inout ByLayerPlace<any TransportLayer>) -> Bool {
     guard case .with(let jar) = use, layers[.cookieSending] == nil else { return false }
-    layers[.cookieSending] = CookieSending(jar)
-    layers[.cookieReceipt] = CookieReceipt(jar)
+    layers[.cookieSending] = CookieSending(jar: jar)
+    layers[.cookieReceipt] = CookieReceipt(jar: jar)
     return true
   }
 }

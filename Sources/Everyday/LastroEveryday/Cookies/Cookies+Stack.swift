@@ -32,7 +32,7 @@ extension RequestOptions {
   /// `Cookie` field is sent unchanged; cookies that its response sets are stored.
   public var cookies: StackPartUse<CookieJar> {
     get { (layerUses[.cookieSending] as? CookieUse)?.use ?? .stack }
-    set { layerUses[.cookieSending] = CookieUse(newValue) }
+    set { layerUses[.cookieSending] = CookieUse(use: newValue) }
   }
 }
 

@@ -52,7 +52,8 @@ public struct DownloadOptions: Sendable {
   /// The policy that decides whether to send another request after a loss. It gets the consecutive losses since the
   /// last progress: each byte received resets their count. Default: the standard policy, which retries twice.
   ///
-  /// The policy also retries requests that fail before their response, as a `RetryInterceptor` of the resource.
+  /// The policy also retries requests that fail before their response, as an interceptor `.retry(policy)` of the
+  /// resource does.
   public var retries: HTTPRetryPolicy = .standard
   /// A reporter of the number of bytes on disk and of the file's length; the count includes the bytes of a resumed
   /// download. Default `nil`.
@@ -83,12 +84,17 @@ public struct DownloadOptions: Sendable {
     if let maximumBytes, maximumBytes < 0 {
       throw .refused(.invalidOption, "maximumBytes is \(maximumBytes), below the minimum of 0", hint: "give 0 or more")
     }
-    for digest in digests { try digest.check() }
+    _ = try digests()
   }
 
-  /// The digests that the caller expects.
-  var digests: [ExpectedDigest] {
-    let texts: [(HashAlgorithm, String?)] = [(.sha256, sha256), (.sha512, sha512)]
-    return texts.compactMap { algorithm, text in text.map { ExpectedDigest(algorithm: algorithm, text: $0) } }
+  /// Returns the digests that the caller expects.
+  ///
+  /// - Throws: a refusal of text that is not a digest.
+  func digests() throws(TransportError) -> [Digest] {
+    var digests: [Digest] = []
+    for (algorithm, text) in [(HashAlgorithm.sha256, sha256), (.sha512, sha512)] {
+      if let text { digests.append(try Digest(algorithm, hexadecimal: text)) }
+    }
+    return digests
   }
 }

@@ -6,9 +6,9 @@ extension HTTPNetworkStack {
   /// Uploads a file by a resumable protocol: tus 1.0.0, or the IETF's draft.
   ///
   /// ```swift
-  /// var options = UploadOptions(.tus)
+  /// var options = UploadOptions()
   /// options.metadata = ["filename": "a.mov"]
-  /// let upload = try await stack.upload(file: "/srv/a.mov", to: .get("https://example.org/files"), options: options)
+  /// let sent = try await stack.upload(file: "/srv/a.mov", to: .get("https://example.org/files"), options: options)
   /// ```
   ///
   /// After a loss, the server is asked how many bytes it has, and the rest is sent from there. Nothing is sent again
@@ -25,32 +25,29 @@ extension HTTPNetworkStack {
   ///   - path: the path of a regular file.
   ///   - resource: the resource that creates uploads. tus sends POST, and so does the draft unless the request has
   ///     another method than GET. The resource's body and model are not used.
+  ///   - token: the token of an upload of the same file that was begun before, even by another process, to resume it:
+  ///     the value that was passed to ``UploadOptions/onToken``. Its protocol is used. A file with another length or
+  ///     modification time is refused. Default `nil`: a new upload is created.
   ///   - options: the options for the protocol, sizes and retries.
-  /// - Throws: the errors of a fetch; and the codes `file_failed`, `upload_mismatch`, and `body_too_large` for a file
-  ///   that the server does not accept.
+  ///   - progress: a closure that is called with the progress, on the concurrent pool, one call at a time. During a
+  ///     call, newer progress replaces older. The last call precedes the return of this method, unless the task is
+  ///     cancelled. With a reporter in ``UploadOptions/progress`` as well, the upload fails with `request/invalid_option`.
+  ///     Default `nil`.
+  /// - Returns: the URL of the upload, which is `nil` if the server accepted the content without creating one, and the
+  ///   last response: with the draft, the target's own response, unless it was lost.
+  /// - Throws: the errors of a fetch; and the codes `file_failed`, `upload_changed`, `upload_mismatch`, and
+  ///   `body_too_large` for a file that the server does not accept.
   @concurrent
   public func upload<Model, APIError>(
-    file path: String, to resource: HTTPResource<Model, APIError>, options: UploadOptions = UploadOptions()
-  ) async throws(HTTPFetchError<APIError>) -> UploadedFile {
-    try await upload(path, resource, options, nil)
-  }
-
-  /// Resumes an upload that was begun before, even by another process.
-  ///
-  /// - Parameters:
-  ///   - token: the token passed to ``UploadOptions/onToken``. Its protocol is used.
-  ///   - path: the path of the same file. A file with another length or modification time is refused.
-  ///   - resource: the resource by which the upload was begun, for its credentials and interceptors.
-  ///   - options: the options for sizes and retries.
-  /// - Throws: the errors of ``upload(file:to:options:)``; and the code `upload_changed`.
-  @concurrent
-  public func resumeUpload<Model, APIError>(
-    _ token: UploadToken, of path: String, as resource: HTTPResource<Model, APIError>,
-    options: UploadOptions = UploadOptions()
-  ) async throws(HTTPFetchError<APIError>) -> UploadedFile {
-    var options = options
-    options.uploadProtocol = token.uploadProtocol
-    return try await upload(path, resource, options, token)
+    file path: String, to resource: HTTPResource<Model, APIError>, resuming token: UploadToken? = nil,
+    options: UploadOptions = UploadOptions(), progress: (@Sendable (TransferProgress) -> Void)? = nil
+  ) async throws(HTTPFetchError<APIError>) -> (url: String?, response: ResourceResponse) {
+    try await reporting(options.progress, progress) { (reporter) async throws(HTTPFetchError<APIError>) in
+      var options = options
+      options.progress = reporter
+      let file = try await uploadFile(path, to: resource, resuming: token, options: options)
+      return (file.url, file.response)
+    }
   }
 
   /// Cancels an upload, so that the server deletes what it has of it, by a DELETE request (tus's termination extension;
@@ -58,7 +55,7 @@ extension HTTPNetworkStack {
   ///
   /// An upload that no longer exists (404, 410) is not an error. No other request of the same upload may be in
   /// progress. Redirects with status 307 and 308 are followed, and credentials are sent to the same origins as by
-  /// ``resumeUpload(_:of:as:options:)``. Interceptors and timeouts apply as in a fetch. Runs on the concurrent pool.
+  /// ``upload(file:to:resuming:options:progress:)``. Interceptors and timeouts apply as in a fetch. Runs on the concurrent pool.
   ///
   /// - Parameters:
   ///   - token: the token passed to ``UploadOptions/onToken``.
@@ -96,11 +93,15 @@ extension HTTPNetworkStack {
     }
   }
 
-  private func upload<Model, APIError>(
-    _ path: String, _ resource: HTTPResource<Model, APIError>, _ options: UploadOptions, _ token: UploadToken?
+  /// Uploads a file, and returns what is known of the upload.
+  @concurrent
+  package func uploadFile<Model, APIError>(
+    _ path: String, to resource: HTTPResource<Model, APIError>, resuming token: UploadToken? = nil,
+    options: UploadOptions
   ) async throws(HTTPFetchError<APIError>) -> UploadedFile {
     defer { options.progress?.finish() }
     var options = options
+    if let token { options.uploadProtocol = token.uploadProtocol }
     options.timeSource = ownConfiguration.timeSource
     let resource = based(resource)
     let file: any OpenFile

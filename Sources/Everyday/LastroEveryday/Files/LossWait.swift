@@ -5,42 +5,30 @@ import LastroSupport
 
 /// Asks a retry policy how to react to a loss, and waits accordingly.
 struct LossWait: Sendable {
-  enum End {
-    case waited
-    /// The policy permits no further retry.
-    case refused
-    case cancelled
-  }
-
-  private let retries: HTTPRetryPolicy
-  private let timeSource: TimeSource
+  let retries: HTTPRetryPolicy
+  let timeSource: TimeSource
   /// The total delay of the waits since the last progress.
-  private var delay: Retry.Delay = .zero
+  private(set) var delay: Retry.Delay = .zero
 
-  init(_ retries: HTTPRetryPolicy, _ timeSource: TimeSource) {
-    self.retries = retries
-    self.timeSource = timeSource
-  }
-
-  /// - Parameter fruitless: the number of consecutive losses before this one that brought no progress.
-  mutating func wait(
-    after failure: HTTPFetchError<any Error>, fruitless: Int, response: ResourceResponse?
-  ) async -> End {
+  /// - Parameters:
+  ///   - fruitless: the number of consecutive losses before this one that brought no progress.
+  ///   - cancelled: the error to throw if the task is cancelled.
+  /// - Throws: the failure if the policy permits no further retry.
+  mutating func wait<APIError>(
+    after failure: HTTPFetchError<APIError>, fruitless: Int, response: ResourceResponse?,
+    cancelled: HTTPFetchError<APIError>
+  ) async throws(HTTPFetchError<APIError>) {
     if fruitless == 0 { delay = .zero }
-    let state = Retry.State(errors: Array(repeating: failure, count: fruitless), totalDelay: delay)
-    switch retries.shouldRetry(with: failure, state: state, metadata: HTTPRetryMetadata(response: response)) {
-    case .none, .noRetry: return .refused
-    case .retry: return .waited
+    let erased = failure.erased
+    let state = Retry.State(errors: Array(repeating: erased, count: fruitless), totalDelay: delay)
+    switch retries.shouldRetry(with: erased, state: state, metadata: (nil, nil, response)) {
+    case .none, .noRetry: throw failure
+    case .retry: break
     case .retryAfter(let wanted):
-      guard wanted > .zero else { return .waited }
+      guard wanted > .zero else { return }
       let pause = wanted.countable
       delay += pause
-      do {
-        try await timeSource.sleep(pause)
-        return .waited
-      } catch {
-        return .cancelled
-      }
+      do { try await timeSource.sleep(pause) } catch { throw cancelled }
     }
   }
 }

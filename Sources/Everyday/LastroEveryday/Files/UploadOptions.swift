@@ -3,8 +3,7 @@
 public import Lastro
 
 /// The protocol by which an upload and its server agree on how much of it has been received.
-@nonexhaustive
-public enum UploadProtocol: String, Sendable, Hashable, Codable {
+package enum UploadProtocol: String, Sendable, Hashable, Codable {
   /// tus 1.0.0, with creation and termination.
   case tus
   /// Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload), interop version 8.
@@ -13,8 +12,14 @@ public enum UploadProtocol: String, Sendable, Hashable, Codable {
 
 /// The options of a resumable upload.
 public struct UploadOptions: Sendable {
-  /// The protocol of the upload. Default ``UploadProtocol/tus``.
-  public var uploadProtocol: UploadProtocol
+  /// Whether the upload uses Resumable Uploads for HTTP (draft-ietf-httpbis-resumable-upload, interop version 8) in
+  /// place of tus 1.0.0. Default false. An upload that is resumed uses the protocol of its token.
+  public var usesDraft: Bool {
+    get { uploadProtocol == .draft }
+    set { uploadProtocol = newValue ? .draft : .tus }
+  }
+  /// The protocol of the upload.
+  package var uploadProtocol: UploadProtocol
   /// Whether the first request of the draft has the whole content, which also works with a server that does not support
   /// resumable uploads. If the connection is lost before the server names an upload (104), the upload fails, because
   /// the content may have been processed. Otherwise the first request has no content and creates the upload, as tus
@@ -39,15 +44,18 @@ public struct UploadOptions: Sendable {
   /// A reporter of the number of bytes read for sending. Default `nil`.
   public var progress: TransferProgressReporter?
   /// A handler that is called once with a token for the upload, by which another process can resume it
-  /// (`resumeUpload(_:of:as:options:)`). Called on the task of the upload. Default `nil`.
+  /// (`upload(file:to:resuming:options:progress:)`). Called on the task of the upload. Default `nil`.
   public var onToken: (@Sendable (UploadToken) -> Void)?
 
   /// The clock for waits, which is the stack's.
   var timeSource: TimeSource = .continuous
   var files: any FileLayer = SystemFiles()
 
+  /// Creates the default options.
+  public init() { self.init(.tus) }
+
   /// Creates the options for a protocol.
-  public init(_ uploadProtocol: UploadProtocol = .tus) { self.uploadProtocol = uploadProtocol }
+  package init(_ uploadProtocol: UploadProtocol) { self.uploadProtocol = uploadProtocol }
 
   /// - Throws: a refusal of invalid options.
   func check() throws(TransportError) {
@@ -72,33 +80,11 @@ public struct UploadOptions: Sendable {
 /// A token by which another process can resume an upload. It contains no credentials, unless its URL is one.
 public struct UploadToken: Sendable, Hashable, Codable {
   /// The URL of the upload.
-  public var url: String
+  package var url: String
   /// The protocol of the upload.
   package var uploadProtocol: UploadProtocol
   /// The length of the file in bytes.
   package var length: Int64
   /// The time of the file's last change, in nanoseconds since 1970: a file that has changed since is refused.
   package var modified: Int64
-
-  /// Creates a token from stored values.
-  package init(url: String, uploadProtocol: UploadProtocol, length: Int64, modified: Int64) {
-    self.url = url
-    self.uploadProtocol = uploadProtocol
-    self.length = length
-    self.modified = modified
-  }
-}
-
-/// An uploaded file: the server has received all of it.
-public struct UploadedFile: Sendable {
-  /// The URL of the upload; `nil` if the server accepted the content without creating one.
-  public var url: String?
-  /// The number of bytes.
-  public var length: Int64
-  /// The number of bytes that the server had when an earlier upload was resumed.
-  public var resumedFrom: Int64
-  /// The number of requests sent.
-  public var requests: Int
-  /// The last response: with the draft, the target's own response, unless it was lost.
-  public var response: ResourceResponse
 }

@@ -3,7 +3,8 @@
 public import Lastro
 internal import LastroSupport
 
-/// A resolver that caches the answers of another resolver until they expire.
+/// A resolver that caches the answers of the system, of servers of DNS over HTTPS, or of another resolver until they
+/// expire.
 ///
 /// | result | cached for |
 /// |---|---|
@@ -37,26 +38,70 @@ public final class CachingResolver: NameResolver {
   }
 
   private let resolver: any NameResolver
-  private let order: AddressOrder
+  private let shufflesAddresses: Bool
   private let now: @Sendable () -> Duration
   private let random: RandomSource
   private let state = Lock(State())
 
   /// Creates a resolver with an empty cache.
   ///
+  /// The system is asked by `getaddrinfo`: `/etc/hosts`, DNS, and any other configured source. It reports no time to
+  /// live, so its answers are cached for 60 s. Its look-ups run on separate threads, at most 16 at once per process;
+  /// others wait, at most 4,096. Cancelling a task ends its wait immediately; the system's look-up continues.
+  ///
   /// - Parameters:
-  ///   - resolver: the resolver that looks up names that are not cached.
-  ///   - order: the order in which addresses are returned. Default: the resolver's.
+  ///   - resolver: the resolver that looks up names that are not cached. Default `nil`: the system.
+  ///   - shufflesAddresses: whether each request gets the addresses in a new random order, to distribute connections
+  ///     among the servers behind a name: an engine dials the first address first. Addresses change places only within
+  ///     their family. Default false: the resolver's order.
   ///   - time: the clock. Default: the system's.
   ///   - random: the generator for a shuffled order. Default: the system's.
   public init(
-    over resolver: any NameResolver, order: AddressOrder = .asGiven, time: TimeSource = .continuous,
+    over resolver: (any NameResolver)? = nil, shufflesAddresses: Bool = false, time: TimeSource = .continuous,
     random: RandomSource = .system
   ) {
-    self.resolver = resolver
-    self.order = order
+    self.resolver = resolver ?? SystemResolver()
+    self.shufflesAddresses = shufflesAddresses
     self.random = random
     now = time.now
+  }
+
+  /// Creates a resolver with an empty cache that asks servers by DNS over HTTPS (RFC 8484).
+  ///
+  /// Both families are requested at the same time, by POST, padded to 128 bytes (RFC 8467). If IPv4 addresses arrive
+  /// first, the resolver waits up to 50 ms longer for IPv6 (RFC 8305 §3). With several servers, the next one is asked
+  /// 500 ms after the previous one, or immediately when one fails, and the first answer is used.
+  ///
+  /// The time to live of an answer is the smallest of its records, less its age in HTTP caches (`Age`). An answer is
+  /// accepted only if it repeats the question byte for byte, and its records belong to the name or to an alias target
+  /// of it, over at most 8 aliases. DNSSEC validation is left to the server.
+  ///
+  /// Requests pass through the whole given stack, with its interceptors, judges and pins, so give the resolver a stack
+  /// of its own. That stack cannot get the server's address from this resolver; see <doc:ResolvingNames>.
+  ///
+  /// ```swift
+  /// var direct = CurlConfiguration()
+  /// direct.connection.resolve("dns.example", port: 443, to: ["192.0.2.53"])
+  /// let stack = try CurlNetworkStack(direct)
+  /// configuration.connection.resolver = try CachingResolver(doh: ["https://dns.example/dns-query"], over: stack)
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - servers: the URLs of 1 to 4 servers, in the order in which they are asked; a `{?dns}` at the end is dropped.
+  ///     They must be `https` URLs, or URLs of this machine.
+  ///   - stack: the stack that sends the requests. The timeout includes its retries.
+  ///   - timeout: the time limit of a server's answer to a question. Default 5 s.
+  ///   - shufflesAddresses: whether each request gets the addresses of a family in a new random order, as for another
+  ///     resolver. Default false: the server's order, IPv6 first.
+  ///   - time: the clock. Default: the system's.
+  ///   - random: the generator for a shuffled order. Default: the system's.
+  /// - Throws: `ConfigurationError` for no server or more than 4, an invalid URL, or a timeout that is not positive.
+  public convenience init(
+    doh servers: [String], over stack: any HTTPNetworkStack, timeout: Duration = .seconds(5),
+    shufflesAddresses: Bool = false, time: TimeSource = .continuous, random: RandomSource = .system
+  ) throws(ConfigurationError) {
+    let names = try DoHResolver(servers, over: stack, timeout: timeout, time: time)
+    self.init(over: names, shufflesAddresses: shufflesAddresses, time: time, random: random)
   }
 
   /// The number of cached names.
@@ -64,13 +109,16 @@ public final class CachingResolver: NameResolver {
 
   /// Returns the cached answer, or looks the name up.
   ///
-  /// - Throws: `TransportError`: the errors of the other resolver; stage `cancelled` if the task is cancelled.
+  /// - Returns: the addresses; none for a name that does not exist.
+  /// - Throws: `TransportError`: the errors of the other resolver; stage `resolve`, code `host_not_found`, if the
+  ///   system or all servers fail to answer, and code `invalid_option` for the name of one of its own servers; stage
+  ///   `limit`, code `queue_full`, if 4,096 look-ups are in progress; stage `cancelled` if the task is cancelled.
   public func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName {
     let answer = OneAnswer<Answer>()
     let (step, begun) = ask(name, answer)
-    if let begun { begin(name, port: port, id: begun) }
+    if let begun { startLookUp(name, port: port, id: begun) }
     switch step {
-    case .answered(let known), .refresh(let known): return ordered(known, name)
+    case .answered(let known), .refresh(let known): return ordered(known)
     case .failed(let error): throw error
     case .wait, .lookUp: break
     }
@@ -79,7 +127,7 @@ public final class CachingResolver: NameResolver {
     } onCancel: {
       if answer.offer(.failure(.cancelled())) { giveUp(name, answer) }
     }.get()
-    return ordered(found, name)
+    return ordered(found)
   }
 
   /// - Returns: the next step for the request, and the id of the look-up to begin, if any.
@@ -103,19 +151,17 @@ public final class CachingResolver: NameResolver {
     }
   }
 
-  private func ordered(_ found: ResolvedName, _ name: HostName) -> ResolvedName {
-    let turn = order == .rotated ? state.withLock { $0.memory.turn(of: name) } : 0
-    return order.applied(to: found, turn: turn, random: random)
+  private func ordered(_ found: ResolvedName) -> ResolvedName {
+    shufflesAddresses ? found.shuffled(by: random) : found
   }
 
-  /// Begins a look-up in an unstructured task, because other requests may wait for it too.
-  private func begin(_ name: HostName, port: Int, id: UInt64) {
+  /// Starts a look-up in an unstructured task, because other requests may wait for it too.
+  private func startLookUp(_ name: HostName, port: Int, id: UInt64) {
     let task = Task { [self] in
-      do throws(TransportError) {
-        end(name, id: id, .success(try await resolver.resolve(name, port: port)))
-      } catch {
-        end(name, id: id, .failure(error))
+      let found: Answer = await Result { () async throws(TransportError) in
+        try await resolver.resolve(name, port: port)
       }
+      endLookUp(name, id: id, found)
     }
     let isWanted = state.withLock { state in
       guard state.lookUps[name]?.id == id else { return false }
@@ -126,7 +172,7 @@ public final class CachingResolver: NameResolver {
     if !isWanted { task.cancel() }
   }
 
-  private func end(_ name: HostName, id: UInt64, _ outcome: Answer) {
+  private func endLookUp(_ name: HostName, id: UInt64, _ outcome: Answer) {
     let time = now()
     let (answer, waiters) = state.withLock { state -> (Answer, [OneAnswer<Answer>]) in
       guard state.lookUps[name]?.id == id, let lookUp = state.lookUps.removeValue(forKey: name) else {
@@ -150,7 +196,7 @@ public final class CachingResolver: NameResolver {
       guard state.lookUps[name]?.waiters.removeValue(forKey: answer.id) != nil,
         state.lookUps[name]?.waiters.isEmpty == true
       else { return nil }
-      state.memory.noteGivenUp(name)
+      state.memory.abandonLookUp(of: name)
       return state.lookUps.removeValue(forKey: name)?.task
     }
     task?.cancel()
@@ -163,8 +209,8 @@ public final class CachingResolver: NameResolver {
   public func flush() { state.withLock { $0.memory.forgetAll() } }
 
   /// Removes the name from the cache, and notifies the other resolver.
-  public func noteUnreachable(_ name: HostName, port: Int) {
+  public func connectionFailed(to name: HostName, port: Int) {
     flush(name)
-    resolver.noteUnreachable(name, port: port)
+    resolver.connectionFailed(to: name, port: port)
   }
 }

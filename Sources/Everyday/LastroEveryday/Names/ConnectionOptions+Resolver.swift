@@ -51,9 +51,9 @@ extension NameSource {
         }
       }
       return { task.cancel() }
-    } noteUnreachable: { name, port in
+    } connectionFailed: { name, port in
       // Called in a task, because the resolver's code must not block the engine's thread.
-      Task { if let name = try? HostName(name) { resolver.noteUnreachable(name, port: port) } }
+      Task { if let name = try? HostName(name) { resolver.connectionFailed(to: name, port: port) } }
     }
   }
 }

@@ -30,7 +30,7 @@ extension TransportError {
   static func noAnswer(to name: HostName, by server: Origin, _ reason: String, hint: String? = nil) -> Self {
     Self(
       stage: .resolve, code: .hostNotFound, message: "\(server) does not return the addresses of \(name): \(reason)",
-      hint: hint ?? "check the URL of the server, or give DoHResolver a second one")
+      hint: hint ?? "check the URL of the server, or give the resolver a second one")
   }
 
   static func wrongResponse(to name: HostName, by server: Origin, _ violation: DNSViolation) -> Self {
@@ -40,7 +40,7 @@ extension TransportError {
   static func ownServer(_ name: HostName) -> Self {
     Self(
       stage: .resolve, code: .invalidOption,
-      message: "a DoHResolver was asked for \(name), which is the name of its own server",
+      message: "a resolver over HTTPS was asked for \(name), which is the name of its own server",
       hint: "give its stack another resolver, or the address by ConnectionOptions.resolve(_:port:to:)")
   }
 

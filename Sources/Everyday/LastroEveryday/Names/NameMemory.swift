@@ -26,8 +26,6 @@ struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable
     var usableUntil: Duration
     /// The time from which a request starts a new look-up; `nil`: never.
     var refreshFrom: Duration?
-    /// The number of times that the name's answers have been used.
-    var turns = 0
   }
 
   static var timesToLive: ClosedRange<Duration> { .seconds(1)...(.seconds(3_600)) }
@@ -96,17 +94,10 @@ struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable
   }
 
   /// Records that a look-up was abandoned, so that the next request begins another.
-  mutating func noteGivenUp(_ name: Name) { underWay.remove(name) }
+  mutating func abandonLookUp(of name: Name) { underWay.remove(name) }
 
   /// Removes a name. The result of a look-up in progress is still stored.
   mutating func forget(_ name: Name) { entries[name] = nil }
-
-  /// Returns how often the name's answers were used before, and counts a use.
-  mutating func turn(of name: Name) -> Int {
-    guard let turns = entries[name]?.turns else { return 0 }
-    entries[name]?.turns = turns &+ 1
-    return turns
-  }
 
   mutating func forgetAll() { entries = [:] }
 
@@ -120,8 +111,6 @@ struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable
         }
       }
     }
-    var entry = entry
-    entry.turns = entries[name]?.turns ?? 0
     entries[name] = entry
   }
 }

@@ -28,10 +28,10 @@ public protocol NameResolver: Sendable {
   func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName
 
   /// Called when none of a name's addresses could be connected to, so that a cached answer can be dropped.
-  func noteUnreachable(_ name: HostName, port: Int)
+  func connectionFailed(to name: HostName, port: Int)
 }
 
 extension NameResolver {
   /// Does nothing.
-  public func noteUnreachable(_ name: HostName, port: Int) {}
+  public func connectionFailed(to name: HostName, port: Int) {}
 }

@@ -25,9 +25,27 @@ public struct ResolvedName: Sendable, Hashable {
     self.addresses = canonical
     self.timeToLive = timeToLive
   }
-  /// Creates a copy with the addresses in another order.
-  init(_ addresses: [String], of name: ResolvedName) {
+
+  private init(_ addresses: [String], timeToLive: Duration?) {
     self.addresses = addresses
-    timeToLive = name.timeToLive
+    self.timeToLive = timeToLive
+  }
+
+  /// Returns the addresses in a random order. The family of the first address stays first, and addresses change places
+  /// only within their family: which family is better is for the resolver to decide.
+  func shuffled(by random: RandomSource) -> Self {
+    guard addresses.count > 1 else { return self }
+    let families = Dictionary(grouping: addresses) { $0.utf8.contains(UInt8(ascii: ":")) }
+    let isIPv6 = families[true]?.first == addresses.first
+    let shuffled = [isIPv6, !isIPv6].flatMap { Self.shuffled(families[$0] ?? [], by: random) }
+    return Self(shuffled, timeToLive: timeToLive)
+  }
+
+  private static func shuffled(_ addresses: [String], by random: RandomSource) -> [String] {
+    var addresses = addresses
+    for last in addresses.indices.dropFirst().reversed() {
+      addresses.swapAt(last, Int(random.next() % UInt64(last + 1)))
+    }
+    return addresses
   }
 }

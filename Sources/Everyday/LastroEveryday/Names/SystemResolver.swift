@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
-public import Lastro
+package import Lastro
 internal import LastroSupport
 
 /// Resolves names by the system (`getaddrinfo`: `/etc/hosts`, DNS, and any other configured source), in the system's
@@ -10,7 +10,7 @@ internal import LastroSupport
 /// The system reports no time to live. Look-ups run on separate threads, at most 16 at once per process; others wait,
 /// and concurrent requests for a name share one look-up. Cancelling a task ends its wait immediately; the system's
 /// look-up continues.
-public struct SystemResolver: NameResolver {
+package struct SystemResolver: NameResolver {
   private typealias Answer = Result<ResolvedName, TransportError>
 
   private static let mostRequests = 4_096
@@ -21,14 +21,14 @@ public struct SystemResolver: NameResolver {
   }
 
   /// Creates a resolver. All instances share the same threads.
-  public init() {}
+  package init() {}
 
   /// Looks up a name by the system.
   ///
   /// - Returns: the addresses; none for a name that does not exist.
   /// - Throws: `TransportError`: stage `resolve`, code `host_not_found`, if the system fails to answer; stage `limit`,
   ///   code `queue_full`, if 4,096 requests are waiting; stage `cancelled`.
-  public func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName {
+  package func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName {
     let answer = OneAnswer<Answer>()
     Self.lookups.submit(.init(name: name, isGivenUp: { answer.isGiven }, answer: { answer.give($0) }))
     return try await withTaskCancellationHandler {
@@ -42,31 +42,12 @@ public struct SystemResolver: NameResolver {
   private static let noData: Int32 = -5
 
   private static func lookUp(_ name: HostName) throws(TransportError) -> ResolvedName {
-    var hints = addrinfo()
-    hints.ai_family = AF_UNSPEC
-    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-    var list: UnsafeMutablePointer<addrinfo>?
-    let code = getaddrinfo(name.text, nil, &hints, &list)
-    defer { if let list { freeaddrinfo(list) } }
+    let (found, code) = SystemAddresses.lookUp(name.text)
     guard code == 0 else {
       if code == EAI_NONAME || code == noData { return try ResolvedName(addresses: []) }
       throw .lookUpFailed(name, String(cString: gai_strerror(code)), code)
     }
-    var found: [String] = []
-    var next = list
-    while let entry = next {
-      if let text = text(of: entry.pointee), !found.contains(text) { found.append(text) }
-      next = entry.pointee.ai_next
-    }
-    return try ResolvedName(addresses: found)
-  }
-
-  /// Returns the address as text; `nil` for an address that needs a zone.
-  private static func text(of entry: addrinfo) -> String? {
-    var text = [CChar](repeating: 0, count: 64)
-    guard getnameinfo(entry.ai_addr, entry.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0
-    else { return nil }
-    let address = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-    return address.utf8.contains(UInt8(ascii: "%")) ? nil : address
+    // An address that needs a zone is left out.
+    return try ResolvedName(addresses: found.filter { !$0.utf8.contains(UInt8(ascii: "%")) })
   }
 }

@@ -41,66 +41,27 @@ extension HAR {
       case call = "_call", attempt = "_attempt", hop = "_hop", operation = "_operation", error = "_error"
       case facts = "_connection"
     }
-
-    /// Creates an entry.
-    package init(
-      startedDateTime: String, time: Double, request: Request, response: Response, timings: Timings,
-      serverIPAddress: String? = nil, connection: String? = nil, comment: String? = nil, call: UInt64? = nil,
-      attempt: Int? = nil, hop: Int? = nil, operation: String? = nil, error: Failure? = nil, facts: Connection? = nil
-    ) {
-      self.startedDateTime = startedDateTime
-      self.time = time
-      self.request = request
-      self.response = response
-      self.timings = timings
-      self.serverIPAddress = serverIPAddress
-      self.connection = connection
-      self.comment = comment
-      self.call = call
-      self.attempt = attempt
-      self.hop = hop
-      self.operation = operation
-      self.error = error
-      self.facts = facts
-    }
   }
 
   /// The effect of a cache; always an empty object.
-  package struct Cache: Codable, Sendable, Hashable {
-    /// Creates the empty object that the format requires.
-    package init() {}
-  }
+  package struct Cache: Codable, Sendable, Hashable {}
 
   /// The phases in milliseconds; -1 if a phase did not occur or is not known. ``ssl`` is part of ``connect``.
   package struct Timings: Codable, Sendable, Hashable {
     /// The wait for a connection, including the queue in front of the engine.
-    package var blocked: Double?
+    package var blocked: Double? = -1
     /// The name resolution.
-    package var dns: Double?
+    package var dns: Double? = -1
     /// The opening of the connection, including TLS.
-    package var connect: Double?
+    package var connect: Double? = -1
     /// The sending of the request. It is 0 with libcurl, which does not distinguish it from waiting.
-    package var send: Double
+    package var send = 0.0
     /// The wait for the first byte of the response.
-    package var wait: Double
+    package var wait = 0.0
     /// The reading of the response.
-    package var receive: Double
+    package var receive = 0.0
     /// The TLS handshake.
-    package var ssl: Double?
-
-    /// Creates timings; by default no phase occurred.
-    package init(
-      blocked: Double = -1, dns: Double = -1, connect: Double = -1, send: Double = 0, wait: Double = 0,
-      receive: Double = 0, ssl: Double = -1
-    ) {
-      self.blocked = blocked
-      self.dns = dns
-      self.connect = connect
-      self.send = send
-      self.wait = wait
-      self.receive = receive
-      self.ssl = ssl
-    }
+    package var ssl: Double? = -1
 
     /// The sum of the phases, without those that did not occur.
     package var total: Double {
@@ -124,20 +85,6 @@ extension HAR {
     package var engineCode: Int32?
     /// The status of the response, if its head was received.
     package var status: Int?
-
-    /// Creates a failure.
-    package init(
-      stage: String, code: String, message: String, hint: String? = nil, requestSent: Bool? = nil,
-      engineCode: Int32? = nil, status: Int? = nil
-    ) {
-      self.stage = stage
-      self.code = code
-      self.message = message
-      self.hint = hint
-      self.requestSent = requestSent
-      self.engineCode = engineCode
-      self.status = status
-    }
   }
 
   /// The facts about the connection of an exchange: `TransferFacts` without its times.
@@ -145,30 +92,16 @@ extension HAR {
     /// The value of `TransferFacts.connectionID`.
     package var id: Int64?
     /// The value of `TransferFacts.connectionReused`.
-    package var reused: Bool
+    package var reused = false
     /// The value of `TransferFacts.remotePort`.
     package var remotePort: Int?
     /// The raw value of `TransferFacts.trust`.
     package var trust: String?
     /// The value of `TransferFacts.resends`.
-    package var resends: Int
+    package var resends = 0
     /// The value of `TransferFacts.bytesSent`.
-    package var bytesSent: Int64
+    package var bytesSent: Int64 = 0
     /// The value of `TransferFacts.bytesReceived`.
-    package var bytesReceived: Int64
-
-    /// Creates a connection.
-    package init(
-      id: Int64? = nil, reused: Bool = false, remotePort: Int? = nil, trust: String? = nil, resends: Int = 0,
-      bytesSent: Int64 = 0, bytesReceived: Int64 = 0
-    ) {
-      self.id = id
-      self.reused = reused
-      self.remotePort = remotePort
-      self.trust = trust
-      self.resends = resends
-      self.bytesSent = bytesSent
-      self.bytesReceived = bytesReceived
-    }
+    package var bytesReceived: Int64 = 0
   }
 }

@@ -10,39 +10,21 @@ extension HAR {
     /// The absolute URL, without a fragment.
     package var url: String
     /// The protocol version, such as `HTTP/1.1` or `HTTP/2`; empty if it is not known.
-    package var httpVersion: String
+    package var httpVersion = ""
     /// The cookies of the `Cookie` fields.
-    package var cookies: [Cookie]
+    package var cookies: [Cookie] = []
     /// The header fields.
-    package var headers: [Field]
+    package var headers: [Field] = []
     /// The decoded items of the query.
-    package var queryString: [Field]
+    package var queryString: [Field] = []
     /// The body.
     package var postData: PostData?
     /// The size of the header; -1: not known.
-    package var headersSize: Int
+    package var headersSize = -1
     /// The length of the body; -1 if it is not known.
-    package var bodySize: Int64
+    package var bodySize: Int64 = 0
     /// A remark.
     package var comment: String?
-
-    /// Creates a request.
-    package init(
-      method: String, url: String, httpVersion: String = "", cookies: [Cookie] = [], headers: [Field] = [],
-      queryString: [Field] = [], postData: PostData? = nil, headersSize: Int = -1, bodySize: Int64 = 0,
-      comment: String? = nil
-    ) {
-      self.method = method
-      self.url = url
-      self.httpVersion = httpVersion
-      self.cookies = cookies
-      self.headers = headers
-      self.queryString = queryString
-      self.postData = postData
-      self.headersSize = headersSize
-      self.bodySize = bodySize
-      self.comment = comment
-    }
   }
 
   /// A response.
@@ -50,41 +32,23 @@ extension HAR {
     /// The status; 0 if there was no response.
     package var status: Int
     /// The reason phrase.
-    package var statusText: String
+    package var statusText = ""
     /// The protocol version, such as `HTTP/1.1` or `HTTP/2`; empty if it is not known.
-    package var httpVersion: String
+    package var httpVersion = ""
     /// The cookies of the `Set-Cookie` fields.
-    package var cookies: [Cookie]
+    package var cookies: [Cookie] = []
     /// The header fields.
-    package var headers: [Field]
+    package var headers: [Field] = []
     /// The body.
-    package var content: Content
+    package var content = Content()
     /// The value of `Location`; empty if there is none.
-    package var redirectURL: String
+    package var redirectURL = ""
     /// The size of the header; -1: not known.
-    package var headersSize: Int
+    package var headersSize = -1
     /// The number of body bytes on the wire; -1 if it is not known.
-    package var bodySize: Int64
+    package var bodySize: Int64 = -1
     /// A remark.
     package var comment: String?
-
-    /// Creates a response.
-    package init(
-      status: Int, statusText: String = "", httpVersion: String = "", cookies: [Cookie] = [], headers: [Field] = [],
-      content: Content = Content(), redirectURL: String = "", headersSize: Int = -1, bodySize: Int64 = -1,
-      comment: String? = nil
-    ) {
-      self.status = status
-      self.statusText = statusText
-      self.httpVersion = httpVersion
-      self.cookies = cookies
-      self.headers = headers
-      self.content = content
-      self.redirectURL = redirectURL
-      self.headersSize = headersSize
-      self.bodySize = bodySize
-      self.comment = comment
-    }
   }
 
   /// A name and a value, of a header field or an item of a query.
@@ -95,13 +59,6 @@ extension HAR {
     package var value: String
     /// A remark.
     package var comment: String?
-
-    /// Creates a pair.
-    package init(name: String, value: String, comment: String? = nil) {
-      self.name = name
-      self.value = value
-      self.comment = comment
-    }
   }
 
   /// A cookie.
@@ -118,19 +75,6 @@ extension HAR {
     package var httpOnly: Bool?
     /// Whether `Set-Cookie` has the `Secure` attribute.
     package var secure: Bool?
-
-    /// Creates a cookie.
-    package init(
-      name: String, value: String, path: String? = nil, domain: String? = nil, httpOnly: Bool? = nil,
-      secure: Bool? = nil
-    ) {
-      self.name = name
-      self.value = value
-      self.path = path
-      self.domain = domain
-      self.httpOnly = httpOnly
-      self.secure = secure
-    }
   }
 
   /// The body of a request.
@@ -149,25 +93,14 @@ extension HAR {
     enum CodingKeys: String, CodingKey {
       case mimeType, text, encoding = "_encoding", comment, isTruncated = "_truncated"
     }
-
-    /// Creates a body.
-    package init(
-      mimeType: String, text: String? = nil, encoding: String? = nil, comment: String? = nil, isTruncated: Bool? = nil
-    ) {
-      self.mimeType = mimeType
-      self.text = text
-      self.encoding = encoding
-      self.comment = comment
-      self.isTruncated = isTruncated
-    }
   }
 
   /// The body of a response.
   package struct Content: Codable, Sendable, Hashable {
     /// The number of bytes after decompression.
-    package var size: Int64
+    package var size: Int64 = 0
     /// The media type; empty if none was given.
-    package var mimeType: String
+    package var mimeType = ""
     /// The body as text, or as base64 if ``encoding`` says so.
     package var text: String?
     /// The encoding of the text, `base64`; `nil` for plain text.
@@ -179,19 +112,6 @@ extension HAR {
 
     enum CodingKeys: String, CodingKey {
       case size, mimeType, text, encoding, comment, isTruncated = "_truncated"
-    }
-
-    /// Creates a body; by default an empty one.
-    package init(
-      size: Int64 = 0, mimeType: String = "", text: String? = nil, encoding: String? = nil, comment: String? = nil,
-      isTruncated: Bool? = nil
-    ) {
-      self.size = size
-      self.mimeType = mimeType
-      self.text = text
-      self.encoding = encoding
-      self.comment = comment
-      self.isTruncated = isTruncated
     }
   }
 }

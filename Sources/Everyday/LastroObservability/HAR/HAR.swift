@@ -12,9 +12,6 @@ package struct HAR: Codable, Sendable, Hashable {
   /// The content of the archive.
   package var log: Log
 
-  /// Creates an archive.
-  package init(log: Log = Log()) { self.log = log }
-
   /// Creates an archive of exchanges.
   package init(entries: [Entry]) { log = Log(entries: entries) }
 
@@ -24,23 +21,13 @@ package struct HAR: Codable, Sendable, Hashable {
   /// The version, the creator and the exchanges.
   package struct Log: Codable, Sendable, Hashable {
     /// The version of the format. Default `1.2`.
-    package var version: String
-    /// The program that wrote it.
-    package var creator: Creator
+    package var version = "1.2"
+    /// The exporting program.
+    package var creator = Creator.lastro
     /// The exchanges, in the order in which they began.
-    package var entries: [Entry]
+    package var entries: [Entry] = []
     /// A remark.
     package var comment: String?
-
-    /// Creates a log.
-    package init(
-      version: String = "1.2", creator: Creator = .lastro, entries: [Entry] = [], comment: String? = nil
-    ) {
-      self.version = version
-      self.creator = creator
-      self.entries = entries
-      self.comment = comment
-    }
   }
 
   /// A program.
@@ -49,12 +36,6 @@ package struct HAR: Codable, Sendable, Hashable {
     package var name: String
     /// The version.
     package var version: String
-
-    /// Creates the name and version of a program.
-    package init(name: String, version: String) {
-      self.name = name
-      self.version = version
-    }
 
     /// This library.
     package static let lastro = Creator(name: "Lastro", version: "1")

@@ -28,15 +28,12 @@ struct HARMaker {
       entry.response = response(head, body: nil)
       entry.response.status = 0
     }
-    entry.error = HAR.Failure(
-      stage: error.stage.rawValue, code: error.code.rawValue, message: masked(error.message, error),
-      hint: error.hint.map { masked($0, error) }, requestSent: error.requestSent, engineCode: error.engineCode,
-      status: error.head?.status.code)
+    entry.error = failure(error, status: error.head?.status.code)
     if let facts = error.facts { note(&entry, facts) }
   }
 
   /// Records the end of a streamed body; `nil` if it was not reported, because the call was abandoned.
-  func end(_ entry: inout HAR.Entry, _ end: FetchEvent.BodyEnd?, elapsed: Duration) {
+  func endStreamedBody(_ entry: inout HAR.Entry, _ end: FetchEvent.BodyEnd?, elapsed: Duration) {
     if let facts = end?.facts { note(&entry, facts) }
     time(&entry, end?.facts, elapsed: elapsed)
     let bytes = end?.bytes ?? 0
@@ -45,11 +42,14 @@ struct HARMaker {
       entry.response.content.isTruncated = true
       entry.response.content.comment = "a streamed body, which is not recorded"
     }
-    guard let error = end?.error else { return }
-    entry.error = HAR.Failure(
-      stage: error.stage.rawValue, code: error.code.rawValue, message: masked(error.message, error),
-      hint: error.hint.map { masked($0, error) }, requestSent: error.requestSent, engineCode: error.engineCode,
-      status: entry.response.status)
+    if let error = end?.error { entry.error = failure(error, status: entry.response.status) }
+  }
+
+  private func failure(_ error: TransportError, status: Int?) -> HAR.Failure {
+    func masked(_ text: String) -> String { redaction?.text(text, of: error) ?? text }
+    return HAR.Failure(
+      stage: error.stage.rawValue, code: error.code.rawValue, message: masked(error.message),
+      hint: error.hint.map(masked), requestSent: error.requestSent, engineCode: error.engineCode, status: status)
   }
 
   func time(_ entry: inout HAR.Entry, _ facts: TransferFacts?, elapsed: Duration) {
@@ -124,8 +124,6 @@ struct HARMaker {
   }
 
   private func masked(_ text: String) -> String { redaction?.text(text) ?? text }
-
-  private func masked(_ text: String, _ error: TransportError) -> String { redaction?.text(text, of: error) ?? text }
 }
 
 extension HAR.Timings {

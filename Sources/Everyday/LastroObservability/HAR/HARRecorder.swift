@@ -42,12 +42,12 @@ public final class HARRecorder: FetchObserver {
     var last: UInt64 = 0
     var dropped = 0
 
-    mutating func begin(_ running: Running, call: UInt64) {
+    mutating func addRunning(_ running: Running, call: UInt64) {
       last += 1
       self.running[call] = (last, running)
     }
 
-    mutating func end(_ entry: HAR.Entry, number: UInt64, limits: Limits) {
+    mutating func insertEntry(_ entry: HAR.Entry, number: UInt64, limits: Limits) {
       let index = entries.lastIndex { $0.number < number }.map { $0 + 1 } ?? 0
       let size = entry.keptBytes
       entries.insert((number, size, entry), at: index)
@@ -77,13 +77,13 @@ public final class HARRecorder: FetchObserver {
   /// Creates a recorder.
   ///
   /// - Parameters:
-  ///   - maximumEntries: the maximum number of exchanges; beyond it the oldest are dropped and counted in
-  ///     ``droppedEntries``. Default 1000; values below 1 count as 1.
+  ///   - maximumEntries: the maximum number of exchanges; beyond it the oldest are dropped. Default 1000; values below
+  ///     1 count as 1.
   ///   - maximumBodyBytes: the maximum number of bytes of each body of requests and responses; a longer body is cut
   ///     off, with a comment. Default 1 MiB; a negative number counts as 0.
   ///   - maximumBytes: the maximum number of bytes of all exchanges together, by their texts. Beyond it the oldest are
-  ///     dropped and counted in ``droppedEntries``; a single exchange above the limit is dropped too. Exchanges in
-  ///     progress do not count. Default 64 MiB; a negative number counts as 0.
+  ///     dropped; a single exchange above the limit is dropped too. Exchanges in progress do not count. Default 64 MiB;
+  ///     a negative number counts as 0.
   ///   - secrets: the treatment of secrets. Default: the usual names are masked, and those that the options of requests
   ///     name.
   public init(
@@ -96,7 +96,7 @@ public final class HARRecorder: FetchObserver {
   }
 
   /// The number of exchanges that were dropped because a limit was exceeded, oldest first.
-  public var droppedEntries: Int {
+  package var droppedEntries: Int {
     state.withLock { state in
       state.trim(to: limits)
       return state.dropped
@@ -144,11 +144,13 @@ public final class HARRecorder: FetchObserver {
       close(event, nil)
       let redaction = secrets.redaction(for: request)
       let entry = HARMaker(redaction: redaction, limit: limits.bodyBytes).entry(request, event)
-      state.withLock { $0.begin(Running(entry: entry, start: event.time, redaction: redaction), call: event.callID) }
+      state.withLock {
+        $0.addRunning(Running(entry: entry, start: event.time, redaction: redaction), call: event.callID)
+      }
     case .transferEnded(.success(let answer)) where event.isStream && answer.body == nil:
       change(event) { running, maker in maker.answer(&running.entry, answer) }
     case .transferEnded(let result):
-      finish(event) { running, maker in
+      completeExchange(event) { running, maker in
         switch result {
         case .success(let answer):
           maker.answer(&running.entry, answer)
@@ -161,15 +163,16 @@ public final class HARRecorder: FetchObserver {
     case .attemptEnded(let attempt):
       if attempt.outcome != .succeeded { close(event, nil) }
     case .callEnded(.failure): close(event, nil)
-    case .bodyEnded(let end): close(event, end)
+    case .bodyEnded(let bytes, let error, let facts):
+      close(event, FetchEvent.BodyEnd(bytes: bytes, error: error, facts: facts))
     default: break
     }
   }
 
   /// Ends an exchange whose response was streamed.
   private func close(_ event: FetchEvent, _ end: FetchEvent.BodyEnd?) {
-    finish(event) { running, maker in
-      maker.end(&running.entry, end, elapsed: event.time - running.start)
+    completeExchange(event) { running, maker in
+      maker.endStreamedBody(&running.entry, end, elapsed: event.time - running.start)
     }
   }
 
@@ -179,10 +182,10 @@ public final class HARRecorder: FetchObserver {
     state.withLock { $0.running[event.callID] = found }
   }
 
-  private func finish(_ event: FetchEvent, _ body: (inout Running, HARMaker) -> Void) {
+  private func completeExchange(_ event: FetchEvent, _ body: (inout Running, HARMaker) -> Void) {
     guard var found = state.withLock({ $0.running.removeValue(forKey: event.callID) }) else { return }
     body(&found.running, HARMaker(redaction: found.running.redaction, limit: limits.bodyBytes))
-    state.withLock { $0.end(found.running.entry, number: found.number, limits: limits) }
+    state.withLock { $0.insertEntry(found.running.entry, number: found.number, limits: limits) }
   }
 }
 

@@ -1,30 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
-public import Lastro
-internal import LastroSupport
-public import Logging
+import Lastro
+import LastroSupport
+import Logging
 
-/// Logs one line per call, when it ends, through swift-log; `LoggingInterceptor` logs each attempt instead. A stream
-/// gets a line when it is opened, and another one if it fails.
-///
-/// Messages are constant texts: "call succeeded", "stream opened", "call failed", "call cancelled", "stream failed",
-/// "more calls failed alike". A stream fails when its body breaks off or stalls, and when its reader finds it
-/// incomplete or invalid. The metadata has the details: `call`, `operation`, `request` (method and URL, without the
-/// values of its query), `attempts`, `duration_ms` (until the stream was opened, or until it failed), `status`; for
-/// failures also `stage`, `code`, `error`, `hint`, `engine_code`. Every value is on one line, and secrets are masked.
-///
-/// In an outage, most lines would be the same. Failures are alike if they have the same server, the same operation, and
-/// the same status or the same stage and code. Only a limited number of them is logged within a window. The number of
-/// suppressed failures is logged when a call ends after the window, or when the observer is released: "more calls
-/// failed alike", with `count`, `server`, `operation` and `reason`.
-///
-/// ```swift
-/// configuration.observers = [LoggingObserver(logger: Logger(label: "github"))]
-/// ```
-///
-/// Several stacks may share an observer if they have the same clock.
-public final class LoggingObserver: FetchObserver {
+/// Logs the lines of calls that `logging` of `FetchObserver` describes.
+final class LoggingObserver: FetchObserver {
   /// The log levels by kind of event.
   private struct Levels {
     let succeeded: Logger.Level
@@ -52,22 +34,7 @@ public final class LoggingObserver: FetchObserver {
     var opened: Duration
   }
 
-  /// Creates an observer.
-  ///
-  /// - Parameters:
-  ///   - logger: the logger; its own level determines which events are processed at all.
-  ///   - successLevel: the level of a success, and of a stream that was opened. Default info.
-  ///   - failureLevel: the level of a failure after all retries. Default warning.
-  ///   - cancellationLevel: the level of a cancellation by the caller. Default debug.
-  ///   - levelsByStatus: the levels of failures with a status, in place of `failureLevel`. Default: 404 and 410 are
-  ///     info. With such a response, a server reports that a resource does not exist, which is often the question and
-  ///     not a fault of either side. If every resource must exist, give an empty dictionary.
-  ///   - maximumAlike: the maximum number of similar failures that are logged within a window. Default 10; values below
-  ///     1 count as 1.
-  ///   - window: the length of a window, which begins with its first failure. Default 1 min; with zero or less, every
-  ///     failure is logged.
-  ///   - redaction: the masking rules, besides those in a request's options.
-  public init(
+  init(
     logger: Logger, successLevel: Logger.Level = .info, failureLevel: Logger.Level = .warning,
     cancellationLevel: Logger.Level = .debug, levelsByStatus: [Int: Logger.Level] = [404: .info, 410: .info],
     maximumAlike: Int = 10, window: Duration = .seconds(60), redaction: Redaction = .standard
@@ -82,21 +49,22 @@ public final class LoggingObserver: FetchObserver {
   deinit { tell(sampler.withLock { $0.takeUntold(now: nil) }) }
 
   /// Logs the end of a call or a body. It takes a lock, and calls the logger outside of it.
-  public func observe(_ event: FetchEvent) {
+  func observe(_ event: FetchEvent) {
     switch event.kind {
     case .callEnded(let result):
       tellUntold(event)
       switch result {
       case .success(let response):
-        if event.isStream, logger.logLevel <= levels.failed {
+        if event.isStream, logger.logLevel <= max(levels.failed, levels.succeeded) {
           streams.withLock { $0[event.callID] = OpenStream(response: response, opened: event.time) }
         }
         succeeded(response, event)
       case .failure(let error): failed(error, event)
       }
-    case .bodyEnded(let end):
+    case .bodyEnded(let bytes, let error, _):
       let stream = streams.withLock { $0.removeValue(forKey: event.callID) }
-      if let error = end.error, error.code != .cancelled { bodyFailed(error, stream, event) }
+      guard let error else { return bodySucceeded(bytes, stream, event) }
+      if error.code != .cancelled { bodyFailed(error, stream, event) }
     default: break
     }
   }
@@ -119,6 +87,15 @@ public final class LoggingObserver: FetchObserver {
     metadata["hint"] = error.hint.map { "\(redaction.text($0, of: error).onOneLine)" }
     metadata["engine_code"] = error.engineCode.map { "\($0)" }
     logger.log(level: level, error.isCancelled ? "call cancelled" : "call failed", metadata: metadata)
+  }
+
+  private func bodySucceeded(_ bytes: Int64, _ stream: OpenStream?, _ event: FetchEvent) {
+    tellUntold(event)
+    guard logger.logLevel <= levels.succeeded, let stream else { return }
+    var metadata = metadata(of: stream.response.ledger, event, openFor: event.time - stream.opened)
+    metadata["status"] = "\(stream.response.status.code)"
+    metadata["bytes"] = "\(bytes)"
+    logger.log(level: levels.succeeded, "stream ended", metadata: metadata)
   }
 
   private func bodyFailed(_ error: TransportError, _ stream: OpenStream?, _ event: FetchEvent) {

@@ -1,69 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import CoreMetrics
-public import Lastro
-internal import LastroSupport
+import CoreMetrics
+import Lastro
+import LastroSupport
 
 #if !Integrations
   #error("LastroObservability wants the trait Integrations: name it in `traits` of the dependency on Lastro")
 #endif
 
-/// Records metrics of calls under OpenTelemetry's names for HTTP clients, through swift-metrics.
-///
-/// | metric | kind | value |
-/// |---|---|---|
-/// | `http.client.request.duration` | recorder, seconds | the duration of each request, redirect and retry |
-/// | `http.client.active_requests` | meter | the number of requests on the wire |
-/// | `http.client.request.body.size` | recorder, bytes | opt-in: each request's body, if its length is known |
-/// | `http.client.response.body.size` | recorder, bytes | opt-in: each response's body, before decompression |
-/// | `http.client.open_connections` | meter | the number of open connections, each `active` or `idle` |
-/// | `http.client.connection.duration` | recorder, seconds | the lifetime of each closed connection |
-/// | `lastro.client.connections` | counter | the number of opened connections |
-/// | `lastro.client.connection.reuse` | gauge, 0 to 1 | the share of possible connection reuses that occurred |
-/// | `lastro.client.call.duration` | recorder, seconds | the duration of each call; for a stream, until it was open |
-/// | `lastro.client.attempts` | recorder | the number of attempts of each call |
-/// | `lastro.client.queue.duration` | recorder, seconds | each wait in the queue in front of the engine |
-/// | `lastro.client.cache.lookups` | counter | the number of cache look-ups, by outcome |
-/// | `lastro.client.refusals` | counter | the number of locally refused requests, such as by an open circuit |
-/// | `lastro.client.wait.duration` | recorder, seconds | each wait for a pace or in a limiter's queue |
-/// | `lastro.client.circuit.changes` | counter | the number of circuit changes, by new state |
-/// | `lastro.client.hedges` | counter | the number of hedges, by outcome |
-/// | `lastro.client.limiter.limit` | gauge | the limit of a limiter, updated when a request ends |
-/// | `lastro.client.limiter.in_use` | gauge | the number of other requests in flight at that time |
-///
-/// The first four have the attributes `http.request.method` (`_OTHER` for non-standard methods), `server.address`,
-/// `server.port`, `url.scheme` and, if the request has them, `url.template` (`RequestOptions.urlTemplate`) and
-/// `lastro.operation` (`RequestOptions.operation`). After the end of a request they also have
-/// `http.response.status_code`, `network.protocol.version`, and `error.type` (the status from 400 on, or stage and code
-/// such as `timeout/total_timeout`; none for a cancellation by the caller). A request that was answered from a cache,
-/// or refused locally, counts as active while it is in progress, but is not measured. The duration of a streamed
-/// response ends with its body.
-///
-/// The four metrics of connections are recorded if the engine reports its connections, through `CurlConfiguration`:
-/// `engine.connectionObserver = { metrics.observe($0) }`. They have `server.address`, `server.port` and `url.scheme`;
-/// open connections also have `http.connection.state`. The gauge has no attributes. Over the observer's lifetime it is
-/// `1 − (opened − origins) / (requests − origins)`, because the first connection to each origin cannot be avoided. The
-/// gauge is updated when requests end. Origins beyond the first 16,384 are not counted.
-///
-/// The two metrics of calls, which no convention defines, have `http.request.method`, `server.address`, `server.port`,
-/// `url.scheme`, `lastro.operation` and `error.type`. The first four are missing if not even a base request could be
-/// made.
-///
-/// The last seven are recorded if a layer around the transport notes its actions (`TransferFacts.notes`):
-/// `LastroEveryday`, `LastroResilience`. They have the attributes of requests that have not ended. Refusals also have
-/// `error.type` (such as `policy/circuit_open`), waits `lastro.wait` (`paced`, `queued`), changes
-/// `lastro.circuit.state` (`open`, `half-open`, `closed`), hedges `lastro.hedge.outcome` (`won`, `lost`, `useless`),
-/// and look-ups `lastro.cache.outcome`. Limiters, which requests share, have only `server.address`, `server.port` and
-/// `url.scheme`, and `lastro.limiter.part` if their keys have parts.
-///
-/// swift-metrics does not support the histogram boundaries that the conventions recommend; the guide *Observing* lists
-/// them.
-///
-/// No attribute contains a URL. Hosts and operations may still be numerous: beyond `maximumAttributeSets` distinct sets
-/// of a metric, values go to a single set, `otel.metric.overflow` = `true`.
-///
-/// Register it once, in `StackConfiguration.observers`.
-public final class MetricsObserver: FetchObserver {
+/// Records the metrics of calls that `metrics` of `FetchObserver` lists.
+final class MetricsObserver: FetchObserver {
   /// A request on the wire.
   private struct Running {
     var request: HTTPAttributes
@@ -96,19 +42,7 @@ public final class MetricsObserver: FetchObserver {
   private let calls = Lock<[UInt64: Call]>([:])
   private let reuse = Lock(ReuseCount())
 
-  /// Creates an observer.
-  ///
-  /// - Parameters:
-  ///   - factory: creates the metrics. Default: the factory that is bootstrapped at the time of the call,
-  ///     `MetricsSystem.factory`.
-  ///   - maximumAttributeSets: the maximum number of attribute sets per metric. Default 2000, OpenTelemetry's limit;
-  ///     values below 1 count as 1.
-  ///   - recordsBodySizes: whether the sizes of bodies are recorded. Default false, because the conventions make them
-  ///     opt-in.
-  ///   - includesScheme: whether `url.scheme` is an attribute. Default true; the conventions make it optional.
-  ///   - knownMethods: the methods that are not reported as `_OTHER`. Default: those listed in the environment variable
-  ///     `OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS`, else those of RFC 9110 and RFC 5789, and QUERY.
-  public init(
+  init(
     factory: any MetricsFactory = MetricsSystem.factory, maximumAttributeSets: Int = 2000,
     recordsBodySizes: Bool = false, includesScheme: Bool = true, knownMethods: Set<String>? = nil
   ) {
@@ -119,25 +53,25 @@ public final class MetricsObserver: FetchObserver {
   }
 
   /// Records an event. It takes a lock, and calls the metrics' backend outside of it.
-  public func observe(_ event: FetchEvent) {
+  func observe(_ event: FetchEvent) {
     switch event.kind {
     case .callStarted: calls.withLock { $0[event.callID] = Call(start: event.time) }
-    case .transferStarted(let request): begin(request, event)
+    case .transferStarted(let request): startRequest(request, event)
     case .transferEnded(let result):
       recordNotes(of: result, event)
-      end(result, event)
+      endTransfer(result, event)
     case .attemptEnded(let attempt):
-      if attempt.outcome != .succeeded { finish(event) }
-    case .callEnded(let result): end(result, event)
-    case .bodyEnded(let end):
-      finish(event, end)
+      if attempt.outcome != .succeeded { endOpenRequest(event) }
+    case .callEnded(let result): endCall(result, event)
+    case .bodyEnded(let bytes, let error, let facts):
+      endOpenRequest(event, FetchEvent.BodyEnd(bytes: bytes, error: error, facts: facts))
       calls.withLock { $0[event.callID] = nil }
     default: break
     }
   }
 
-  private func begin(_ request: ResourceRequest, _ event: FetchEvent) {
-    finish(event)
+  private func startRequest(_ request: ResourceRequest, _ event: FetchEvent) {
+    endOpenRequest(event)
     let attributes = HTTPAttributes(request, operation: event.operation, known: knownMethods)
     let running = Running(
       request: attributes, start: event.time, bodyLength: request.body.isEmpty ? nil : request.body.length)
@@ -157,17 +91,17 @@ public final class MetricsObserver: FetchObserver {
     if let refusal { instruments.record(refusal: refusal, request) }
   }
 
-  private func end(_ result: Result<FetchEvent.Answer, TransportError>, _ event: FetchEvent) {
+  private func endTransfer(_ result: Result<FetchEvent.Answer, TransportError>, _ event: FetchEvent) {
     if event.isStream, case .success(let answer) = result, answer.body == nil {
       return calls.withLock { $0[event.callID]?.running?.answer = answer }
     }
-    guard let running = take(event.callID) else { return }
+    guard let running = removeRunning(event.callID) else { return }
     record(Ended(running: running, time: event.time, result: result))
   }
 
   /// Ends a request whose response was streamed, with the end of its body if that was reported.
-  private func finish(_ event: FetchEvent, _ end: FetchEvent.BodyEnd? = nil) {
-    guard let running = take(event.callID) else { return }
+  private func endOpenRequest(_ event: FetchEvent, _ end: FetchEvent.BodyEnd? = nil) {
+    guard let running = removeRunning(event.callID) else { return }
     let result: Result<FetchEvent.Answer, TransportError> =
       if let error = end?.error {
         .failure(error)
@@ -179,13 +113,13 @@ public final class MetricsObserver: FetchObserver {
     record(Ended(running: running, time: event.time, result: result, end: end))
   }
 
-  private func take(_ callID: UInt64) -> Running? { calls.withLock { $0[callID]?.running.take() } }
+  private func removeRunning(_ callID: UInt64) -> Running? { calls.withLock { $0[callID]?.running.take() } }
 
   private func record(_ ended: Ended) {
     var attributes = metric(ended.running.request)
     instruments.add(-1, Self.activeRequests, attributes)
     guard ended.result.wasSent else { return }
-    recordReuse { $0.noteRequest() }
+    recordReuse { $0.countSentRequest() }
     var answer = ended.running.answer
     var facts = ended.end?.facts
     switch ended.result {
@@ -216,7 +150,7 @@ public final class MetricsObserver: FetchObserver {
     instruments.record(Double(size), "http.client.response.body.size", attributes)
   }
 
-  private func end(_ result: Result<ResourceResponse, HTTPFetchError<any Error>>, _ event: FetchEvent) {
+  private func endCall(_ result: Result<ResourceResponse, HTTPFetchError<any Error>>, _ event: FetchEvent) {
     var isOpen = false
     var errorType: String?
     var ledger: AttemptLedger?
@@ -226,7 +160,7 @@ public final class MetricsObserver: FetchObserver {
       isOpen = event.isStream
       count = response.attempts.count
     case .failure(let error):
-      finish(event)
+      endOpenRequest(event)
       errorType = HTTPAttributes.errorType(of: error)
       count = error.attempts.count
       ledger = error.ledger
@@ -260,13 +194,13 @@ extension MetricsObserver {
 
   /// Records a change of a connection, for `CurlConfiguration.connectionObserver`. It takes a lock, and calls the
   /// metrics' backend outside of it.
-  public func observe(_ change: ConnectionChange) {
+  func observe(_ change: ConnectionChange) {
     var attributes = MetricAttributes(
       address: change.origin.host.unbracketedHost, port: change.origin.port,
       scheme: includesScheme ? change.origin.scheme : nil)
     if change.from == nil, change.to != nil {
       instruments.count("lastro.client.connections", attributes)
-      reuse.withLock { $0.noteOpened(to: change.origin) }
+      reuse.withLock { $0.countConnection(to: change.origin) }
     }
     if change.to == nil {
       instruments.record(change.age.inSeconds, "http.client.connection.duration", attributes)

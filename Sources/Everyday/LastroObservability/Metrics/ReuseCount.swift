@@ -14,12 +14,12 @@ struct ReuseCount {
   private var opened = 0
   private var requests = 0
 
-  mutating func noteOpened(to origin: Origin) {
+  mutating func countConnection(to origin: Origin) {
     if origins.count < Self.mostOrigins { origins.insert(origin) } else if !origins.contains(origin) { return }
     opened += 1
   }
 
-  mutating func noteRequest() { requests += 1 }
+  mutating func countSentRequest() { requests += 1 }
 
   /// The ratio, from 0 to 1; `nil` before a request could have reused a connection, and if no connection was reported.
   var ratio: Double? {

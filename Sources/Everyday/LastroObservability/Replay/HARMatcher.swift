@@ -36,7 +36,7 @@ struct HARMatcher {
   func differences(_ request: TransferRequest, _ entry: HAR.Entry) -> [Difference] {
     var result: [Difference] = []
     if request.head.method.rawValue != entry.request.method { result.append(.method) }
-    let asked = URLParts(Self.url(of: request))
+    let asked = URLParts(request.resourceRequest.url)
     let recorded = URLParts(entry.request.url)
     if !Self.matches(asked.origin, recorded.origin) { result.append(.origin) }
     if !Self.matches(asked.path, recorded.path) { result.append(.path) }
@@ -48,10 +48,6 @@ struct HARMatcher {
 
   func distance(_ request: TransferRequest, _ entry: HAR.Entry) -> Int {
     differences(request, entry).reduce(0) { $0 + $1.weight }
-  }
-
-  static func url(of request: TransferRequest) -> String {
-    "\(request.head.scheme ?? "")://\(request.head.authority ?? "")\(request.head.path ?? "/")"
   }
 
   private func isSame(_ name: HTTPField.Name, _ request: TransferRequest, _ entry: HAR.Entry) -> Bool {

@@ -25,7 +25,7 @@ struct HARReplay {
       return TransferResponse(head: head, body: ResponseBody(source: FailedBody(failure)), facts: facts)
     }
     let bytes = try body()
-    if let limit = request.limit(for: head.status), bytes.count > limit {
+    if let limit = request.delivery.limit(for: head.status), bytes.count > limit {
       throw TransportError(
         stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit) bytes",
         hint: "raise maximumBodyBytes, or stream the body", requestSent: true, facts: facts)
@@ -95,15 +95,4 @@ private final class FailedBody: ResponseBodySource {
   var finalFacts: TransferFacts? { error.facts }
   func next() async throws(TransportError) -> Data? { throw error }
   func cancel() {}
-}
-
-extension TransferRequest {
-  /// Returns the maximum number of bytes of a collected response.
-  fileprivate func limit(for status: HTTPResponse.Status) -> Int? {
-    switch delivery {
-    case .collected(let maximum): maximum
-    case .streamed(let maximum): maximum
-    case .streamedOnSuccess(let maximum, let errors): status.kind == .successful ? maximum : errors
-    }
-  }
 }

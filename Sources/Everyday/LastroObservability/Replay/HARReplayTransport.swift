@@ -98,7 +98,7 @@ public final class HARReplayTransport: Transport {
   }
 
   /// The received requests, in order of arrival.
-  public var requests: [TransferRequest] { state.withLock { $0.requests } }
+  package var requests: [TransferRequest] { state.withLock { $0.requests } }
 
   /// The number of exchanges that no request has used.
   public var remainingEntries: Int { state.withLock { entries.count - $0.used.count } }
@@ -144,7 +144,7 @@ public final class HARReplayTransport: Transport {
 
   private func notRecorded(_ request: TransferRequest) -> TransportError {
     let redaction = Redaction.standard.adding(request.secrets)
-    let asked = "\(request.head.method.rawValue) \(redaction.url(HARMatcher.url(of: request)))"
+    let asked = "\(request.head.method.rawValue) \(redaction.url(request.resourceRequest.url))"
     var message = "the archive has no exchange like \(asked)"
     let next = state.withLock { $0.next }
     if matching == .strict, next >= entries.count {

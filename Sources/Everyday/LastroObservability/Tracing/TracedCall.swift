@@ -21,13 +21,7 @@ struct TracedCall {
   /// The origin of that request.
   private(set) var target: Origin?
   /// The number of requests sent.
-  private var sent = 0
-
-  init(span: any Span, origin: Duration, redaction: Redaction) {
-    self.span = span
-    self.origin = origin
-    self.redaction = redaction
-  }
+  private(set) var sent = 0
 
   func instant(_ event: FetchEvent) -> DefaultTracerClock.Timestamp { Self.instant(origin + event.time) }
 
@@ -43,7 +37,9 @@ struct TracedCall {
   }
 
   /// Starts the span of a request, and ends the previous one.
-  mutating func begin(_ request: ResourceRequest, _ event: FetchEvent, _ tracer: any Tracer, _ known: KnownMethods) {
+  mutating func startRequest(
+    _ request: ResourceRequest, _ event: FetchEvent, _ tracer: any Tracer, _ known: KnownMethods
+  ) {
     endRequest(event)
     redaction = redaction.adding(request.options)
     let http = HTTPAttributes(request, operation: event.operation, known: known)
@@ -102,7 +98,7 @@ struct TracedCall {
   }
 
   /// Ends the spans of a stream together with its body.
-  func end(_ end: FetchEvent.BodyEnd, at instant: DefaultTracerClock.Timestamp) {
+  func endStream(_ end: FetchEvent.BodyEnd, at instant: DefaultTracerClock.Timestamp) {
     if let error = end.error {
       let message = redaction.text("\(error)", of: error)
       request?.fail(error, message)

@@ -1,49 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import HTTPTypes
-public import Lastro
-internal import LastroSupport
-public import Tracing
+import HTTPTypes
+import Lastro
+import LastroSupport
+import Tracing
 
-/// Records spans of calls by OpenTelemetry's conventions for HTTP clients (1.44), through swift-distributed-tracing.
-///
-/// ```
-/// call            internal   named by RequestOptions.operation; child of the caller's ServiceContext.current
-///   request       client     one for each that goes out, redirects and retries included; `GET /users/{id}`
-///   retry         event      one for each wait between attempts
-/// ```
-///
-/// Each request continues the trace with its own span: it has its own `traceparent`, or the field that the tracer
-/// injects instead.
-///
-/// A request span has `http.request.method`, `url.full`, `server.address`, `server.port`, `url.scheme`, `url.template`
-/// (`RequestOptions.urlTemplate`), `lastro.operation`, `lastro.attempt`, `http.request.resend_count` (the number of
-/// requests that the call sent before this one), `http.response.status_code`, `network.protocol.version`,
-/// `network.peer.address`, `network.peer.port` and `error.type`. It begins when the request is passed to the transport,
-/// and ends with the response, like `http.client.request.duration`. A request that was answered from a cache, or
-/// refused locally, has `lastro.sent` = false, and is not counted.
-///
-/// The status is *error* for failures, and for responses from 400 on. A call that the caller cancelled has neither a
-/// status nor `error.type`. Secrets in URLs are replaced by `REDACTED`, and messages are masked. The spans of a stream
-/// end when its body was read, failed or was dropped. Every span ends.
-public final class TracingObserver: FetchObserver {
+/// Records the spans of calls that `tracing` of `FetchObserver` describes.
+final class TracingObserver: FetchObserver {
   private let tracer: any Tracer
   private let redaction: Redaction
   private let knownMethods: KnownMethods
   private let propagated: [Origin]?
   private let calls = Lock<[UInt64: TracedCall]>([:])
 
-  /// Creates an observer.
-  ///
-  /// - Parameters:
-  ///   - tracer: creates the spans. Default: the tracer that is bootstrapped at the time of the call,
-  ///     `InstrumentationSystem.tracer`.
-  ///   - redaction: the masking rules, besides those in a request's options. Default: the usual names.
-  ///   - propagatesTo: the origins whose requests propagate the trace. Default `nil`: all. Identifiers and baggage of a
-  ///     trace may reveal internal details to third parties.
-  ///   - knownMethods: the methods that are not reported as `_OTHER`. Default: those listed in the environment variable
-  ///     `OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS`, else those of RFC 9110 and RFC 5789, and QUERY.
-  public init(
+  init(
     tracer: any Tracer = InstrumentationSystem.tracer, redaction: Redaction = .standard,
     propagatesTo: [Origin]? = nil, knownMethods: Set<String>? = nil
   ) {
@@ -54,24 +24,24 @@ public final class TracingObserver: FetchObserver {
   }
 
   /// Starts, updates and ends spans. It takes a lock, and calls the tracer outside of it.
-  public func observe(_ event: FetchEvent) {
+  func observe(_ event: FetchEvent) {
     switch event.kind {
     case .callStarted: start(event)
-    case .transferStarted(let request): change(event) { $0.begin(request, event, tracer, knownMethods) }
+    case .transferStarted(let request): change(event) { $0.startRequest(request, event, tracer, knownMethods) }
     case .transferEnded(let result): change(event) { $0.answer(result, event) }
-    case .attemptEnded(let attempt): end(attempt, event)
+    case .attemptEnded(let attempt): endAttempt(attempt, event)
     case .retryScheduled(let delay, let source, let reason): retry(delay, source, reason, event)
-    case .callEnded(let result): end(result, event)
-    case .bodyEnded(let end):
+    case .callEnded(let result): endCall(result, event)
+    case .bodyEnded(let bytes, let error, let facts):
       guard let call = calls.withLock({ $0.removeValue(forKey: event.callID) }) else { return }
-      call.end(end, at: call.instant(event))
+      call.endStream(FetchEvent.BodyEnd(bytes: bytes, error: error, facts: facts), at: call.instant(event))
     default: break
     }
   }
 
   /// Returns the fields that the tracer injects for the span of the outgoing request; none for an origin to which the
   /// trace is not propagated. Names that are not valid for header fields are omitted.
-  public func propagationFields(callID: UInt64, attempt: Int) -> HTTPFields {
+  func propagationFields(callID: UInt64, attempt: Int) -> HTTPFields {
     var fields = HTTPFields()
     guard let call = calls.withLock({ $0[callID] }), let span = call.request else { return fields }
     if let propagated {
@@ -96,7 +66,7 @@ public final class TracingObserver: FetchObserver {
     calls.withLock { $0[event.callID] = call }
   }
 
-  private func end(_ attempt: Attempt, _ event: FetchEvent) {
+  private func endAttempt(_ attempt: Attempt, _ event: FetchEvent) {
     change(event) { call in
       // The stream is open: its reader ends the spans.
       if attempt.outcome == .succeeded, event.isStream { return }
@@ -116,7 +86,7 @@ public final class TracingObserver: FetchObserver {
         ]))
   }
 
-  private func end(_ result: Result<ResourceResponse, HTTPFetchError<any Error>>, _ event: FetchEvent) {
+  private func endCall(_ result: Result<ResourceResponse, HTTPFetchError<any Error>>, _ event: FetchEvent) {
     change(event) { $0.name(event.operation) }
     if case .success = result, event.isStream { return }
     guard var call = calls.withLock({ $0.removeValue(forKey: event.callID) }) else { return }

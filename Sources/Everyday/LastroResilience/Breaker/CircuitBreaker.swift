@@ -53,7 +53,9 @@ public final class CircuitBreaker: Sendable {
   ///   - maximumBreakDuration: the longest break, unless the server sends a longer `Retry-After`: `breakDuration` or
   ///     more. Default 60 s.
   ///   - probes: the number of probes that are admitted after a break; all of them must succeed: 1 or more. Default 3.
-  ///   - key: the rule that decides which requests share a circuit. Default: requests to the same origin.
+  ///   - key: returns the text that distinguishes requests to one origin that have separate circuits, such as the first
+  ///     path segment. Use few distinct values without secrets: errors include them, and values beyond 10,000 share a
+  ///     circuit. Default `nil`: all requests to an origin share a circuit.
   ///   - time: the time source. Default: the system's.
   ///   - random: a source of jitter, so that circuits half-open at different moments. Default: the system's.
   /// - Throws: `ConfigurationError` that names the invalid value.
@@ -61,14 +63,19 @@ public final class CircuitBreaker: Sendable {
     window: Window = .time(.seconds(30)), minimumCalls: Int = 20, failureRatio: Double = 0.5,
     consecutiveFailures: Int? = 20, slowCallDuration: Duration? = nil, slowCallRatio: Double = 1,
     breakDuration: Duration = .seconds(5), maximumBreakDuration: Duration = .seconds(60), probes: Int = 3,
-    key: ResilienceKeyRule = .origin, time: TimeSource = .continuous, random: RandomSource = .system
+    key: (@Sendable (TransferRequest) -> String)? = nil, time: TimeSource = .continuous,
+    random: RandomSource = .system
   ) throws(ConfigurationError) {
-    let policy = try CircuitBreakerPolicy(
+    let policy = CircuitBreakerPolicy(
       window: window, minimumCalls: minimumCalls, failureRatio: failureRatio, consecutiveFailures: consecutiveFailures,
       slowCallDuration: slowCallDuration, slowCallRatio: slowCallRatio, breakDuration: breakDuration,
       maximumBreakDuration: maximumBreakDuration, probes: probes)
-    self.init(policy: policy, key: key, time: time, random: random)
+    try policy.check()
+    self.init(policy: policy, key: .of(key), time: time, random: random)
   }
+
+  /// Creates a breaker with the default rules of the other initializer: `Resilience(breaker: .init())`.
+  public convenience init() { self.init(policy: .standard) }
 
   /// Creates a breaker with all circuits closed.
   ///
@@ -94,12 +101,6 @@ public final class CircuitBreaker: Sendable {
     return circuits.withLock { $0.known(key)?.state(now: now) ?? .closed }
   }
 
-  /// Forces a circuit into a state; `nil` lets the circuit decide for itself again.
-  package func force(_ state: CircuitState.Forced?, for key: ResilienceKey) {
-    let now = time.now()
-    circuits.withLock { circuits in circuits[circuits.place(of: key, now: now)].forced = state }
-  }
-
   /// Requests permission for one attempt.
   ///
   /// - Returns: a permit through which the caller reports the outcome. A permit that is dropped without a report counts
@@ -115,8 +116,7 @@ public final class CircuitBreaker: Sendable {
     }
     switch answer {
     case .admitted(let generation):
-      return CircuitPermit(
-        breaker: self, key: key, place: place, generation: generation, start: now, isFirstProbe: isFirst)
+      return CircuitPermit(breaker: self, place: place, generation: generation, start: now, isFirstProbe: isFirst)
     case .refused(let wait): throw .circuitOpen(key, wait)
     }
   }

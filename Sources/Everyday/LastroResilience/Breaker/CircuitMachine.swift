@@ -20,8 +20,8 @@ struct CircuitMachine: Sendable, ForgettableMachine {
   }
 
   enum Answer: Sendable, Hashable {
-    /// The attempt is admitted, in the generation in which its outcome counts; `nil`: its outcome never counts.
-    case admitted(UInt64?)
+    /// The attempt is admitted, in the generation in which its outcome counts.
+    case admitted(UInt64)
     case refused(retryAfter: Duration)
   }
 
@@ -33,11 +33,10 @@ struct CircuitMachine: Sendable, ForgettableMachine {
   /// The number of failures since the last success, and the time at which the first of them ended.
   private var row = (failures: 0, since: Duration.zero)
   private(set) var window: CircuitWindow
-  var forced: CircuitState.Forced?
   private var lastUse = Duration.zero
 
-  /// The minimum time that consecutive failures must span. Simultaneous failures, such as those of one lost connection,
-  /// count as one signal.
+  /// The minimum time span of failures that open the circuit. Simultaneous failures, as of one lost connection, count
+  /// as one signal.
   private static let shortestRow = Duration.seconds(1)
   /// The divisor that makes a break one twentieth of the outage so far.
   private static let partOfOutage = 20
@@ -49,18 +48,6 @@ struct CircuitMachine: Sendable, ForgettableMachine {
 
   mutating func ask(now: Duration) -> Answer {
     lastUse = now
-    switch forced {
-    case .open: return .refused(retryAfter: policy.breakDuration)
-    case .closed: return .admitted(nil)
-    case .observing:
-      let answer = askUnforced(now)
-      if case .refused = answer { return .admitted(nil) }
-      return answer
-    case nil: return askUnforced(now)
-    }
-  }
-
-  private mutating func askUnforced(_ now: Duration) -> Answer {
     switch phase {
     case .closed: return .admitted(generation)
     case .open(let until) where now < until: return .refused(retryAfter: until - now)
@@ -85,7 +72,7 @@ struct CircuitMachine: Sendable, ForgettableMachine {
   ///   - retryAfter: how long the server asks not to be called.
   ///   - unit: a random number from 0 up to 1.
   mutating func end(
-    _ admitted: UInt64?, _ verdict: AttemptVerdict, duration: Duration, now: Duration, retryAfter: Duration? = nil,
+    _ admitted: UInt64, _ verdict: AttemptVerdict, duration: Duration, now: Duration, retryAfter: Duration? = nil,
     unit: Double
   ) {
     guard admitted == generation else { return }
@@ -94,7 +81,7 @@ struct CircuitMachine: Sendable, ForgettableMachine {
     case (.closed, .ignored), (.open, _): break
     case (.closed, _):
       window.add(failed: verdict == .failure, slow: isSlow, now: now)
-      noteInRow(verdict, now)
+      countFailuresInRow(verdict, now)
       if verdict == .failure || isSlow, isTooMuch(window.counts(now: now), now) {
         openedAt = now
         open(now, retryAfter, unit)
@@ -113,7 +100,7 @@ struct CircuitMachine: Sendable, ForgettableMachine {
     }
   }
 
-  private mutating func noteInRow(_ verdict: AttemptVerdict, _ now: Duration) {
+  private mutating func countFailuresInRow(_ verdict: AttemptVerdict, _ now: Duration) {
     guard verdict == .failure else { return row.failures = 0 }
     if row.failures == 0 { row.since = now }
     row.failures += 1
@@ -142,16 +129,14 @@ struct CircuitMachine: Sendable, ForgettableMachine {
   var isOpen: Bool { if case .open = phase { true } else { false } }
 
   func state(now: Duration) -> CircuitState {
-    switch (forced, phase) {
-    case (.open, _): .open(left: policy.breakDuration)
-    case (.closed, _), (_, .closed): .closed
-    case (_, .open(let until)): now < until ? .open(left: until - now) : .halfOpen
-    case (_, .halfOpen): .halfOpen
+    switch phase {
+    case .closed: .closed
+    case .open(let until): now < until ? .open(left: until - now) : .halfOpen
+    case .halfOpen: .halfOpen
     }
   }
 
   func mayBeForgotten(now: Duration) -> Bool {
-    guard forced == nil else { return false }
     let idle = now - lastUse
     switch phase {
     // Without this limit, an open circuit whose host is never called again would be kept forever.

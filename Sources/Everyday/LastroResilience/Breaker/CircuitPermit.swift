@@ -6,26 +6,13 @@ internal import LastroSupport
 /// A permit for one attempt that a ``CircuitBreaker`` admitted. It cannot be copied, so an outcome is reported at most
 /// once. A permit that is dropped, because the attempt was abandoned, is returned automatically.
 package struct CircuitPermit: ~Copyable, Sendable {
-  let key: ResilienceKey
-  private let breaker: CircuitBreaker
-  private let place: KeyedMachines<CircuitMachine>.Place
-  /// The circuit's generation; `nil` once an outcome was reported, or if the outcome does not count.
-  private var generation: UInt64?
-  private let start: Duration
+  let breaker: CircuitBreaker
+  let place: KeyedMachines<CircuitMachine>.Place
+  /// The circuit's generation; `nil` once an outcome was reported.
+  var generation: UInt64?
+  let start: Duration
   /// Whether this permit moved the circuit from open to half-open.
   let isFirstProbe: Bool
-
-  init(
-    breaker: CircuitBreaker, key: ResilienceKey, place: KeyedMachines<CircuitMachine>.Place, generation: UInt64?,
-    start: Duration, isFirstProbe: Bool
-  ) {
-    self.key = key
-    self.isFirstProbe = isFirstProbe
-    self.breaker = breaker
-    self.place = place
-    self.generation = generation
-    self.start = start
-  }
 
   /// Reports the outcome of the attempt.
   ///

@@ -2,16 +2,6 @@
 
 /// The state of a circuit, which decides about the next attempt.
 package enum CircuitState: Sendable, Hashable, CustomStringConvertible {
-  /// A state that an application forces on a circuit, regardless of outcomes.
-  package enum Forced: Sendable, Hashable, CaseIterable {
-    /// Refuses every attempt.
-    case open
-    /// Admits every attempt and counts none.
-    case closed
-    /// Admits every attempt but keeps counting, so that the circuit changes state as usual.
-    case observing
-  }
-
   /// Attempts are admitted.
   case closed
   /// Attempts are refused for the given time.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
 public import Lastro
 internal import LastroWire
 
@@ -41,16 +40,6 @@ public struct EgressPolicy: Sendable, Hashable {
     return Self(rules: rules)
   }()
 
-  /// Ranges that are allowed regardless of their class.
-  package var allowing: [EgressRange] {
-    get { rules.allowing.map(EgressRange.init(range:)) }
-    set { rules.allowing = newValue.map(\.range) }
-  }
-  /// Ranges that are denied regardless of all other rules.
-  package var denying: [EgressRange] {
-    get { rules.denying.map(EgressRange.init(range:)) }
-    set { rules.denying = newValue.map(\.range) }
-  }
   /// The ports that may be connected to. Ranges that ``allow(_:ports:)`` named are exempt from this limit. Default
   /// `nil`: all ports.
   public var ports: Set<Int>? {
@@ -64,12 +53,6 @@ public struct EgressPolicy: Sendable, Hashable {
     get { rules.unwrapsEmbedded }
     set { rules.unwrapsEmbedded = newValue }
   }
-  /// Prefixes in which the local network embeds IPv4 addresses.
-  package var nat64Prefixes: [EgressRange] {
-    get { rules.nat64Prefixes.map(EgressRange.init(range:)) }
-    set { rules.nat64Prefixes = newValue.map(\.range) }
-  }
-
   /// Whether the denied addresses of a host that also has allowed ones are skipped. Otherwise no further address is
   /// used after the first denied one; addresses are tried in turn, so an allowed address before it may still connect.
   /// Default false.
@@ -92,7 +75,7 @@ public struct EgressPolicy: Sendable, Hashable {
   ///   - ports: the ports for which the range is allowed. Default `nil`: all.
   /// - Throws: `ConfigurationError` for text that is not an address or network, and for ports outside 0…65535.
   public mutating func allow(_ range: String, ports: ClosedRange<Int>? = nil) throws(ConfigurationError) {
-    allowing.append(try EgressRange(range, ports: ports))
+    rules.allowing.append(try AddressRange(range, ports: ports))
   }
 
   /// Denies a range of addresses, regardless of all other rules.
@@ -102,7 +85,7 @@ public struct EgressPolicy: Sendable, Hashable {
   ///   - ports: the ports for which the range is denied. Default `nil`: all.
   /// - Throws: `ConfigurationError` for text that is not an address or network, and for ports outside 0…65535.
   public mutating func deny(_ range: String, ports: ClosedRange<Int>? = nil) throws(ConfigurationError) {
-    denying.append(try EgressRange(range, ports: ports))
+    rules.denying.append(try AddressRange(range, ports: ports))
   }
 
   /// Adds a prefix in which the local network embeds IPv4 addresses (RFC 6052). The policy judges the embedded address.
@@ -110,13 +93,13 @@ public struct EgressPolicy: Sendable, Hashable {
   /// - Parameter prefix: a network of IPv6 with a prefix of 32, 40, 48, 56, 64 or 96 bits, such as `2001:db8:64::/96`.
   /// - Throws: `ConfigurationError` for text that is not a network of IPv6, and for a prefix of another length.
   public mutating func addNAT64Prefix(_ prefix: String) throws(ConfigurationError) {
-    let network = try EgressRange(prefix)
-    guard !network.range.base.isIPv4, [32, 40, 48, 56, 64, 96].contains(network.range.bits) else {
+    let network = try AddressRange(prefix)
+    guard !network.base.isIPv4, [32, 40, 48, 56, 64, 96].contains(network.bits) else {
       throw ConfigurationError(
         "the NAT64 prefix \(prefix) is not an IPv6 network of 32, 40, 48, 56, 64 or 96 bits",
         hint: "write it as in 2001:db8:64::/96")
     }
-    nat64Prefixes.append(network)
+    rules.nat64Prefixes.append(network)
   }
 
   /// Returns the reason for which the policy denies an address.
@@ -143,16 +126,10 @@ extension ConnectionOptions {
 extension IPAddress {
   /// - Throws: `ConfigurationError` if `text` is not an IP address.
   init(text: String) throws(ConfigurationError) {
-    guard let name = try? HostName(text), let address = Self.read(name.text) else {
+    guard let name = try? HostName(text), let address = IPAddress(parsing: name.text) else {
       throw ConfigurationError(
         "\(String(text.prefix(100)).onOneLine) is not an IP address", hint: "write it as in 192.0.2.1 or 2001:db8::1")
     }
     self = address
-  }
-
-  private static func read(_ text: String) -> IPAddress? {
-    var bytes = [UInt8](repeating: 0, count: 16)
-    if inet_pton(AF_INET, text, &bytes) == 1 { return IPAddress(bytes.prefix(4)) }
-    return inet_pton(AF_INET6, text, &bytes) == 1 ? IPAddress(bytes) : nil
   }
 }

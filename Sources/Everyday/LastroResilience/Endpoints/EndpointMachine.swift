@@ -52,7 +52,6 @@ struct EndpointMachine: Sendable {
       switch policy {
       case .leastLoaded: leastLoaded(candidates, now, random)
       case .roundRobin: inTurn(candidates, now)
-      case .random: byWeight(candidates, now, random())
       }
     members[chosen].inUse += 1
     return chosen
@@ -80,11 +79,10 @@ struct EndpointMachine: Sendable {
     }
   }
 
-  /// Returns the weight of a member, which ramps up from a tenth to the whole within 10 s after an ejection.
+  /// Returns the weight of a member, which ramps up from a tenth to 1 within 10 s after an ejection.
   private func weight(_ index: Int, _ now: Duration) -> Double {
-    let member = members[index]
-    guard let recovered = member.recoveredAt else { return Double(member.endpoint.weight) }
-    return Double(member.endpoint.weight) * min(1, max(0.1, (now - recovered).inSeconds / Self.rampUp))
+    guard let recovered = members[index].recoveredAt else { return 1 }
+    return min(1, max(0.1, (now - recovered).inSeconds / Self.rampUp))
   }
 
   private func leastLoaded(_ candidates: [Int], _ now: Duration, _ random: () -> Double) -> Int {

@@ -10,10 +10,9 @@ internal import LastroSupport
 ///
 /// ```swift
 /// let apis = try EndpointSet(["https://eu.example.org"], backups: ["https://us.example.org"])
-/// let lease = apis.lease()
-/// let request = try ResourceRequest(url: "\(lease.origin)/notes")
-/// // … fetch it, then:
-/// lease.end(latency: .milliseconds(80))
+/// let notes = try await apis.withEndpoint { origin in
+///   try await stack.fetch(.get("\(origin)/notes", as: [Note].self)).value
+/// }
 /// ```
 public final class EndpointSet: Sendable {
   /// The current health of an endpoint.
@@ -69,10 +68,38 @@ public final class EndpointSet: Sendable {
     }
   }
 
+  /// Chooses a server, runs a fetch from it, and records the latency and the end of the fetch for later choices.
+  ///
+  /// A failed fetch counts against the server if its last attempt got 408 or 5xx other than 501 and 505, or if its
+  /// connection failed or timed out. A fetch that failed locally or was cancelled has no effect, nor has an error that
+  /// is no `HTTPFetchError`.
+  ///
+  /// - Parameters:
+  ///   - tried: the origins of earlier fetches for the same purpose, which are avoided if there are others. Default:
+  ///     none.
+  ///   - fetch: fetches from the server of the given origin. It is called once, on the task of the caller.
+  /// - Returns: the value that `fetch` returns.
+  /// - Throws: the error that `fetch` throws.
+  public func withEndpoint<Value, Failure: Error>(
+    avoiding tried: [Origin] = [], _ fetch: (Origin) async throws(Failure) -> Value
+  ) async throws(Failure) -> Value {
+    let lease = lease(avoiding: tried)
+    let start = time.now()
+    do throws(Failure) {
+      let value = try await fetch(lease.origin)
+      lease.end(.success, latency: time.now() - start)
+      return value
+    } catch {
+      let outcome = (error as? any OutcomeTelling)?.outcome ?? .silent
+      lease.end(outcome.verdict, latency: time.now() - start)
+      throw error
+    }
+  }
+
   /// Chooses an endpoint for an attempt.
   ///
   /// - Parameter tried: the origins of earlier attempts of the same call, which are avoided if there are others.
-  public func lease(avoiding tried: [Origin] = []) -> EndpointLease {
+  package func lease(avoiding tried: [Origin] = []) -> EndpointLease {
     let now = time.now()
     let units = (random.unit(), random.unit())
     let (index, endpoint) = machine.withLock { machine in

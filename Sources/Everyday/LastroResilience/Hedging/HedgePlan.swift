@@ -34,7 +34,7 @@ struct HedgePlan: Sendable, Hashable {
   /// Whether a further try may follow when the delay passes.
   var awaitsDelay: Bool { !isOver && mayHedge && sent <= additional }
 
-  /// - Parameter pay: takes the price of a hedge; returns false if the budget does not suffice.
+  /// - Parameter pay: charges the budget for a hedge; returns false if too little is left.
   mutating func delayPassed(pay: () -> Bool) -> Step {
     guard awaitsDelay else { return .wait }
     return next(pay) ?? .wait
@@ -43,10 +43,10 @@ struct HedgePlan: Sendable, Hashable {
   mutating func ended(_ number: Int, _ verdict: HedgeVerdict, asksForPatience: Bool, pay: () -> Bool) -> Step {
     guard !isOver, running.remove(number) != nil else { return .wait }
     if asksForPatience { mayHedge = false }
-    guard verdict == .unacceptable else { return finish(number) }
+    guard verdict == .unacceptable else { return chooseTry(number) }
     if firstFailure == nil { firstFailure = number }
     if awaitsDelay, let step = next(pay) { return step }
-    return running.isEmpty ? finish(firstFailure ?? number) : .wait
+    return running.isEmpty ? chooseTry(firstFailure ?? number) : .wait
   }
 
   /// Records a hedge that ended without information about the server, for example because there was no room for it. The
@@ -54,7 +54,7 @@ struct HedgePlan: Sendable, Hashable {
   mutating func refused(_ number: Int) -> Step {
     guard !isOver, running.remove(number) != nil else { return .wait }
     mayHedge = false
-    return running.isEmpty ? finish(firstFailure ?? number) : .wait
+    return running.isEmpty ? chooseTry(firstFailure ?? number) : .wait
   }
 
   private mutating func next(_ pay: () -> Bool) -> Step? {
@@ -67,7 +67,7 @@ struct HedgePlan: Sendable, Hashable {
     return .send(sent)
   }
 
-  private mutating func finish(_ number: Int) -> Step {
+  private mutating func chooseTry(_ number: Int) -> Step {
     isOver = true
     defer { running = [] }
     return .answer(number, cancelling: running.sorted())

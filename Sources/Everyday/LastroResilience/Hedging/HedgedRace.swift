@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import LastroSupport
 
 /// The concurrent tries of one attempt; it carries out the decisions of a ``HedgePlan``.
 ///
@@ -26,7 +27,7 @@ struct HedgedRace {
   private var results: [Int: Ended] = [:]
   /// The time between the first try and each hedge.
   private var sentAfter: [Int: Duration] = [:]
-  private var telling: ResilienceTelling
+  private var telling = ResilienceTelling()
 
   init(
     request: TransferRequest, transport: ResilientTransport, resilience: Resilience, delay: Duration, first: FirstTry,
@@ -35,7 +36,6 @@ struct HedgedRace {
     (self.request, self.transport, self.resilience) = (request, transport, resilience)
     (self.delay, self.first, self.key) = (delay, first, key)
     plan = HedgePlan(additional: first.hedger.policy.additional)
-    telling = ResilienceTelling(resilience.onEvent)
   }
 
   mutating func run(in group: inout TaskGroup<Event>) async -> Ended {
@@ -46,7 +46,9 @@ struct HedgedRace {
       case .send(let number): sendHedge(number, in: &group)
       case .answer(let number, let cancelled):
         group.cancelAll()
-        return noted(answer(number, cancelled))
+        // In two steps: the notes of `self` are read after `answer` has added those of the losers.
+        let result = answer(number, cancelled)
+        return noted(result)
       }
     }
     // Unreachable: a plan has an answer before its last try has ended.
@@ -56,13 +58,11 @@ struct HedgedRace {
   private func send(_ number: Int, _ request: TransferRequest, in group: inout TaskGroup<Event>) {
     let (transport, resilience, delay) = (transport, resilience, delay)
     group.addTask {
-      var telling = ResilienceTelling(resilience.onEvent)
-      do throws(TransportError) {
-        let answer = try await transport.execute(request, by: resilience, &telling)
-        return .ended(number, .success(answer), telling)
-      } catch {
-        return .ended(number, .failure(error), telling)
+      var telling = ResilienceTelling()
+      let result: Ended = await Result { () async throws(TransportError) in
+        try await transport.execute(request, by: resilience, &telling)
       }
+      return .ended(number, result, telling)
     }
     guard plan.awaitsDelay else { return }
     group.addTask {
@@ -77,7 +77,6 @@ struct HedgedRace {
     var request = request
     if let deadline = request.deadline { request.deadline = deadline - elapsed }
     sentAfter[number] = elapsed
-    telling.tell(.hedgeSent(number, after: elapsed), key)
     send(number, request, in: &group)
   }
 
@@ -89,7 +88,7 @@ struct HedgedRace {
       return stepped { plan, pay in plan.delayPassed(pay: pay) }
     case .ended(let number, let result, let told):
       results[number] = result
-      telling.take(told)
+      telling.notes += told.notes
       let outcome = AttemptOutcome(result, sinceEpoch: transport.time.sinceEpoch())
       if number == 0 {
         first.ended(outcome.hedge, now: transport.time.now())
@@ -125,7 +124,9 @@ struct HedgedRace {
       veto = resilience.hedgeVeto(request, first, key)
       return veto == nil
     }
-    if let veto { telling.tell(.hedgeWithheld(veto), key) }
+    if let veto {
+      telling.notes.append(.init("unhedged", detail: veto.rawValue, text: "no hedge: \(veto.rawValue)"))
+    }
     return next
   }
 
@@ -141,7 +142,8 @@ struct HedgedRace {
   }
 
   private mutating func tell(_ number: Int, _ end: HedgeEnd) {
-    telling.tell(.hedgeEnded(number, end, sentAfter: sentAfter[number] ?? .zero), key)
+    let delay = sentAfter[number] ?? .zero
+    telling.notes.append(.init("hedged", detail: end.rawValue, text: "hedge \(number) at \(delay.brief), \(end)"))
   }
 
   private func noted(_ result: Ended) -> Ended {

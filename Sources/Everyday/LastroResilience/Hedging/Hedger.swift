@@ -64,8 +64,9 @@ public final class Hedger: Sendable {
   ///     fallback must be 1 ms or more too. Default: the 95th percentile of the latency of first tries.
   ///   - budgetRatio: the long-term number of hedges per first try: above 0, and at most 1. Default 0.05.
   ///   - budgetBurst: the maximum number of hedges in a burst: 1 to 1,000,000. Default 10.
-  ///   - key: the rule that decides which requests share latency and budget. Default: requests to the same origin. If
-  ///     operations of one origin differ much in latency, give them separate keys.
+  ///   - key: returns the text that distinguishes requests to one origin that have separate latencies and budgets.
+  ///     Distinguish operations that differ much in latency. Use few distinct values without secrets: values beyond
+  ///     10,000 share latency and budget. Default `nil`: all requests to an origin share them.
   ///   - retryQuota: the quota of the retries. No hedge is sent while less than half of an origin's quota is left.
   ///     Default `nil`: no check.
   ///   - time: the time source. Default: the system's.
@@ -73,12 +74,13 @@ public final class Hedger: Sendable {
   /// - Throws: `ConfigurationError` that names the invalid value.
   public convenience init(
     additional: Int = 1, delay: Delay = .percentile(0.95), budgetRatio: Double = 0.05, budgetBurst: Int = 10,
-    key: ResilienceKeyRule = .origin, retryQuota: RetryQuota? = nil, time: TimeSource = .continuous,
-    isEligible: @escaping @Sendable (HTTPRequest) -> Bool = { _ in true }
+    key: (@Sendable (TransferRequest) -> String)? = nil, retryQuota: RetryQuota? = nil,
+    time: TimeSource = .continuous, isEligible: @escaping @Sendable (HTTPRequest) -> Bool = { _ in true }
   ) throws(ConfigurationError) {
-    let policy = try HedgingPolicy(
+    let policy = HedgingPolicy(
       additional: additional, delay: delay, budgetRatio: budgetRatio, budgetBurst: budgetBurst)
-    self.init(policy, key: key, retryQuota: retryQuota, time: time, isEligible: isEligible)
+    try policy.check()
+    self.init(policy, key: .of(key), retryQuota: retryQuota, time: time, isEligible: isEligible)
   }
 
   /// Creates a hedger without measured latencies and with full budgets.
@@ -107,7 +109,7 @@ public final class Hedger: Sendable {
   package func status(of key: ResilienceKey) -> Status {
     let now = time.now()
     var machine = machines.withLock { $0.known(key) } ?? HedgingMachine(policy)
-    return Status(delay: machine.delay(now: now, left: nil), budget: Int(machine.budget.tokens))
+    return Status(delay: machine.delay(now: now, left: nil), budget: Int(machine.tokens))
   }
 
   /// Returns the key of a request; `nil` if the request is not hedged.
@@ -119,11 +121,11 @@ public final class Hedger: Sendable {
   /// Records that a first try is sent.
   ///
   /// - Returns: the place of the key's machine, and the delay before a hedge.
-  func begin(_ key: ResilienceKey, left: Duration?) -> (place: Place, delay: Duration?) {
+  func recordFirstTry(_ key: ResilienceKey, left: Duration?) -> (place: Place, delay: Duration?) {
     let now = time.now()
     return machines.withLock { machines in
       let place = machines.place(of: key, now: now)
-      return (place, machines[place].begin(now: now, left: left))
+      return (place, machines[place].recordFirstTry(now: now, left: left))
     }
   }
 

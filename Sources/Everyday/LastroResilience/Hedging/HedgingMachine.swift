@@ -9,22 +9,23 @@ struct HedgingMachine: Sendable, ForgettableMachine {
   static let shortestDelay = Duration.milliseconds(10)
 
   let policy: HedgingPolicy
-  private(set) var budget: HedgeBudget
+  /// The budget for hedges: each first try adds a fraction of a token, and each hedge costs one token.
+  private(set) var tokens: Double
   private var histogram = LatencyHistogram()
   private var lastUse = Duration.zero
 
   init(_ policy: HedgingPolicy) {
     self.policy = policy
-    budget = HedgeBudget(ratio: policy.budgetRatio, burst: policy.budgetBurst)
+    tokens = Double(policy.budgetBurst)
   }
 
   /// Records that a first try is sent.
   ///
   /// - Parameter left: the time left for the attempt; `nil`: no limit.
   /// - Returns: the delay before a hedge; `nil` if there will be none.
-  mutating func begin(now: Duration, left: Duration?) -> Duration? {
+  mutating func recordFirstTry(now: Duration, left: Duration?) -> Duration? {
     lastUse = now
-    budget.firstTry()
+    tokens = min(Double(policy.budgetBurst), tokens + policy.budgetRatio)
     return delay(now: now, left: left)
   }
 
@@ -44,7 +45,12 @@ struct HedgingMachine: Sendable, ForgettableMachine {
   /// Records the latency of a first try. Hedges are not sampled: they would shorten the delay that triggers them.
   mutating func firstTryEnded(after latency: Duration, now: Duration) { histogram.add(latency, now: now) }
 
-  mutating func pay() -> Bool { budget.pay() }
+  /// Takes the price of one hedge; returns whether the budget sufficed.
+  mutating func pay() -> Bool {
+    guard tokens >= 1 else { return false }
+    tokens -= 1
+    return true
+  }
 
   func mayBeForgotten(now: Duration) -> Bool { now - lastUse > LatencyHistogram.half * 2 }
 }

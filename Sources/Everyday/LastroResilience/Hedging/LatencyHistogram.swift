@@ -29,7 +29,7 @@ struct LatencyHistogram: Sendable {
     var seen = 0
     for (bucket, count) in counts.enumerated() {
       seen += count
-      if seen >= rank { return Self.end(of: bucket) }
+      if seen >= rank { return Self.upperBound(of: bucket) }
     }
     return nil
   }
@@ -54,5 +54,5 @@ struct LatencyHistogram: Sendable {
     return ends.firstIndex { seconds <= $0 } ?? bucketCount - 1
   }
 
-  private static func end(of bucket: Int) -> Duration { .seconds(ends[bucket]) }
+  private static func upperBound(of bucket: Int) -> Duration { .seconds(ends[bucket]) }
 }

@@ -3,8 +3,7 @@
 import Lastro
 
 /// An algorithm that determines how many attempts may be in flight at once.
-@nonexhaustive
-public enum ConcurrencyAlgorithm: Sendable, Hashable {
+package enum ConcurrencyAlgorithm: Sendable, Hashable {
   /// A fixed limit, from 1 to 1,000,000.
   case fixed(Int)
   /// Additive increase, multiplicative decrease. While at least half of the limit is in use, it grows by one with each
@@ -22,7 +21,7 @@ public enum ConcurrencyAlgorithm: Sendable, Hashable {
   /// - Throws: `ConfigurationError` that names the invalid value.
   func check() throws(ConfigurationError) {
     switch self {
-    case .fixed(let limit): try ConfigurationError.check("fixed", limit, atLeast: 1, atMost: Self.most)
+    case .fixed(let limit): try ConfigurationError.check("limit", limit, atLeast: 1, atMost: Self.most)
     case .aimd(let initial, let range, let backoff):
       try Self.check(initial, range)
       guard backoff > 0, backoff < 1 else {

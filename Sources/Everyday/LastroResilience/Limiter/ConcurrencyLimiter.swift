@@ -9,7 +9,7 @@ internal import LastroSupport
 /// used from any thread.
 ///
 /// ```swift
-/// let limiter = try ConcurrencyLimiter(.aimd())
+/// let limiter = try ConcurrencyLimiter()
 /// var configuration = StackConfiguration()
 /// configuration.resilience = Resilience(limiter: limiter)
 /// ```
@@ -50,22 +50,77 @@ public final class ConcurrencyLimiter: Sendable {
   }
 
   let keyRule: ResilienceKeyRule
-  private let algorithm: ConcurrencyAlgorithm
+  /// The algorithm that sets the limit.
+  package let algorithm: ConcurrencyAlgorithm
   private let maximumWait: Duration
   private let time: TimeSource
   private let state: Lock<State>
 
+  /// Creates a limiter with a fixed limit.
+  ///
+  /// - Parameters:
+  ///   - limit: the maximum number of attempts in flight per key: 1 to 1,000,000.
+  ///   - queueCapacity: the maximum number of waiting attempts per key; 0 disables the queue. Default 100.
+  ///   - maximumWait: the longest time that an attempt waits. Default 1 s.
+  ///   - key: returns the text that distinguishes requests to one origin that have separate limits, such as the first
+  ///     path segment. Use few distinct values without secrets: errors include them, and values beyond 10,000 share a
+  ///     limit. Default `nil`: all requests to an origin share a limit.
+  ///   - time: the time source. Default: the system's.
+  /// - Throws: `ConfigurationError` that names the invalid value.
+  public convenience init(
+    limit: Int, queueCapacity: Int = 100, maximumWait: Duration = .seconds(1),
+    key: (@Sendable (TransferRequest) -> String)? = nil, time: TimeSource = .continuous
+  ) throws(ConfigurationError) {
+    try self.init(.fixed(limit), queueCapacity: queueCapacity, maximumWait: maximumWait, key: .of(key), time: time)
+  }
+
+  /// Creates a limiter whose limit adapts to the server.
+  ///
+  /// By default, the limit follows the attempts that the server drops (additive increase, multiplicative decrease).
+  /// While at least half of the limit is in use, it grows by one with each response until the first drop, and by one
+  /// per round trip from then on. A dropped attempt (429, 503, 504, a timeout, a connection refused) multiplies the
+  /// limit by `backoff`. Attempts that began before the last decrease do not decrease it again, because attempts that
+  /// are dropped together count as one signal. This suits mixed calls, because latency up to 5 s is ignored.
+  ///
+  /// - Parameters:
+  ///   - initial: the limit at first, within the range. Default 20.
+  ///   - range: the smallest and the largest limit, from 1 to 1,000,000. Default `nil`: 1 to 200; if the limit follows
+  ///     the latency, 20 to 200, because a few attempts measure the latency badly.
+  ///   - backoff: the factor of a decrease: above 0, and below 1. It has no effect if the limit follows the latency.
+  ///     Default 0.9.
+  ///   - followsLatency: whether the limit follows the latency in place of dropped attempts: the current latency is
+  ///     compared with that of the last 600 windows (Netflix's Gradient2). This suits calls of one kind: give a key per
+  ///     operation. Default false.
+  ///   - queueCapacity: the maximum number of waiting attempts per key; 0 disables the queue. Default 100.
+  ///   - maximumWait: the longest time that an attempt waits. Default 1 s.
+  ///   - key: returns the text that distinguishes requests to one origin that have separate limits, such as the first
+  ///     path segment. Use few distinct values without secrets: errors include them, and values beyond 10,000 share a
+  ///     limit. Default `nil`: all requests to an origin share a limit.
+  ///   - time: the time source. Default: the system's.
+  /// - Throws: `ConfigurationError` that names the invalid value.
+  public convenience init(
+    initial: Int = 20, range: ClosedRange<Int>? = nil, backoff: Double = 0.9, followsLatency: Bool = false,
+    queueCapacity: Int = 100, maximumWait: Duration = .seconds(1),
+    key: (@Sendable (TransferRequest) -> String)? = nil, time: TimeSource = .continuous
+  ) throws(ConfigurationError) {
+    try self.init(
+      followsLatency
+        ? .gradient(initial: initial, range: range ?? 20...200)
+        : .aimd(initial: initial, range: range ?? 1...200, backoff: backoff),
+      queueCapacity: queueCapacity, maximumWait: maximumWait, key: .of(key), time: time)
+  }
+
   /// Creates a limiter without outstanding permits.
   ///
   /// - Parameters:
-  ///   - algorithm: the algorithm that sets the limit. Default: AIMD, 20 at first, 1 to 200.
+  ///   - algorithm: the algorithm that sets the limit.
   ///   - queueCapacity: the maximum number of waiting attempts per key; 0 disables the queue. Default 100.
   ///   - maximumWait: the longest time that an attempt waits. Default 1 s.
   ///   - key: the rule that decides which requests share a limit. Default: requests to the same origin.
   ///   - time: the time source. Default: the system's.
   /// - Throws: `ConfigurationError` that names the invalid value.
-  public init(
-    _ algorithm: ConcurrencyAlgorithm = .aimd(), queueCapacity: Int = 100, maximumWait: Duration = .seconds(1),
+  package init(
+    _ algorithm: ConcurrencyAlgorithm, queueCapacity: Int = 100, maximumWait: Duration = .seconds(1),
     key: ResilienceKeyRule = .origin, time: TimeSource = .continuous
   ) throws(ConfigurationError) {
     try algorithm.check()
@@ -159,7 +214,7 @@ public final class ConcurrencyLimiter: Sendable {
       }
       return (woken, state.machines[place].snapshot)
     }
-    for waiter in woken { waiter.wake() }
+    for waiter in woken { waiter.resume() }
     return snapshot
   }
 }

@@ -6,20 +6,11 @@ internal import LastroSupport
 /// A permit for one attempt, from a ``ConcurrencyLimiter``. It cannot be copied, and is returned automatically if it is
 /// dropped.
 package struct ConcurrencyPermit: ~Copyable, Sendable {
+  let limiter: ConcurrencyLimiter
   let key: ResilienceKey
-  private let limiter: ConcurrencyLimiter
-  private let place: ConcurrencyLimiter.Place
+  let place: ConcurrencyLimiter.Place
   /// The grant behind the permit; `nil` once it was returned.
-  private var grant: LimiterMachine.Grant?
-
-  init(
-    limiter: ConcurrencyLimiter, key: ResilienceKey, place: ConcurrencyLimiter.Place, grant: LimiterMachine.Grant
-  ) {
-    self.key = key
-    self.limiter = limiter
-    self.place = place
-    self.grant = grant
-  }
+  var grant: LimiterMachine.Grant?
 
   /// Returns the permit and reports a load sample.
   package consuming func end(_ load: LoadSample) { _ = ended(load) }

@@ -58,14 +58,9 @@ package struct AttemptOutcome: Sendable, Hashable {
   var hedge: HedgeVerdict
   /// The time for which the server asks not to be called (429 and 503 with `Retry-After`). Default `nil`.
   package var retryAfter: Duration?
+}
 
-  init(verdict: AttemptVerdict, load: LoadSample, hedge: HedgeVerdict, retryAfter: Duration? = nil) {
-    self.verdict = verdict
-    self.load = load
-    self.hedge = hedge
-    self.retryAfter = retryAfter
-  }
-
+extension AttemptOutcome {
   /// Creates the outcome of a response.
   package init(status: HTTPResponse.Status) { self.init(code: status.code) }
 
@@ -93,12 +88,8 @@ package struct AttemptOutcome: Sendable, Hashable {
   }
 
   /// Creates the outcome of a fetch, for a report that is made once per call instead of once per attempt, such as that
-  /// of an ``EndpointLease``. The outcome is that of the last attempt. A fetch that failed before or after the
-  /// transfer, for example in decoding, is ignored.
-  ///
-  /// ```swift
-  /// lease.end(AttemptOutcome(error).verdict, latency: latency)
-  /// ```
+  /// of an ``EndpointSet``. The outcome is that of the last attempt. A fetch that failed before or after the transfer,
+  /// for example in decoding, is ignored.
   package init<APIError>(_ error: HTTPFetchError<APIError>) {
     switch error.reason {
     case .http(let status, _): self.init(status: status)
@@ -119,6 +110,15 @@ package struct AttemptOutcome: Sendable, Hashable {
 
   /// An outcome that says nothing about the server.
   static let silent = AttemptOutcome(verdict: .ignored, load: .ignored, hedge: .ends)
+}
+
+/// An error that has an outcome, whatever the API's own error type is.
+protocol OutcomeTelling: Error {
+  var outcome: AttemptOutcome { get }
+}
+
+extension HTTPFetchError: OutcomeTelling {
+  var outcome: AttemptOutcome { AttemptOutcome(self) }
 }
 
 extension HTTPResponse {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
-public import Lastro
+package import Lastro
 
 /// A rule that decides which requests share a circuit, a limit, a pace or a latency.
-public struct ResilienceKeyRule: Sendable {
+package struct ResilienceKeyRule: Sendable {
   let part: @Sendable (TransferRequest) -> String
 
   /// A rule with one key per origin.
-  public static let origin = Self { _ in "" }
+  package static let origin = Self { _ in "" }
 
   /// A rule with one key per origin and value of `Authorization`, because quotas often apply per credential. The key
   /// contains only a hash with a seed of this process.
-  public static let originAndCredentials = Self { request in
+  package static let originAndCredentials = Self { request in
     // Iterate over the fields: a look-up by name would build an index.
     guard let credentials = request.head.headerFields.first(where: { $0.name == .authorization })?.value else {
       return ""
@@ -24,9 +24,13 @@ public struct ResilienceKeyRule: Sendable {
 
   /// Creates a rule.
   ///
-  /// - Parameter part: returns the text that distinguishes requests to one origin, such as the first path segment. Use
-  ///   few distinct values: beyond 10,000 keys, all others share one.
-  public init(part: @escaping @Sendable (TransferRequest) -> String) { self.part = part }
+  /// - Parameter part: returns the text that distinguishes requests to one origin.
+  package init(part: @escaping @Sendable (TransferRequest) -> String) { self.part = part }
+
+  /// Returns the rule of a program's closure, or the standard rule if the program passes none.
+  static func of(_ part: (@Sendable (TransferRequest) -> String)?, standard: Self = .origin) -> Self {
+    Self(part: part ?? standard.part)
+  }
 
   /// Returns the key of a request; `nil` if the request has no `http` or `https` URL.
   func key(of request: TransferRequest) -> ResilienceKey? { key(of: request, to: Origin(request.head)) }

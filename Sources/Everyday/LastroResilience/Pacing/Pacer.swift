@@ -38,14 +38,6 @@ public final class Pacer: Sendable {
     }
   }
 
-  /// The treatment of a request that may not be sent yet.
-  package enum WhenClosed: Sendable, Hashable {
-    /// The request waits for at most the pacer's `maximumWait`, and never beyond its deadline.
-    case wait
-    /// The request fails at once with code `rate_limited`.
-    case refuse
-  }
-
   /// The state of a pacer for one key.
   package struct Status: Sendable, Hashable {
     /// The size of the server's quota in requests, if the server sends it.
@@ -106,23 +98,25 @@ public final class Pacer: Sendable {
   ///     to the one that received it. Default true.
   ///   - maximumWait: the longest that a request waits, and never beyond its deadline. Zero: a request that may not be
   ///     sent yet fails at once, with code `rate_limited`. Default 60 s.
-  ///   - key: the rule that decides which requests share a pace. Default: requests to the same origin with the same
-  ///     `Authorization`.
+  ///   - key: returns the text that distinguishes requests to one origin that have separate paces, such as the first
+  ///     path segment. Use few distinct values without secrets: errors include them, and values beyond 10,000 share a
+  ///     pace. `{ _ in "" }` gives one pace to an origin. Default `nil`: requests to an origin with the same
+  ///     `Authorization` share a pace, because quotas often apply per credential.
   ///   - time: the time source. Default: the system's.
   ///   - random: a source of jitter, so that requests that wait for the same moment do not start together. Default: the
   ///     system's.
   /// - Throws: `ConfigurationError` for a pace or a burst out of range.
   public convenience init(
     perSecond: Double? = nil, burst: Int = 1, readsRateLimitFields: Bool = true, sharesRetryAfter: Bool = true,
-    maximumWait: Duration = .seconds(60), key: ResilienceKeyRule = .originAndCredentials,
+    maximumWait: Duration = .seconds(60), key: (@Sendable (TransferRequest) -> String)? = nil,
     time: TimeSource = .continuous, random: RandomSource = .system
   ) throws(ConfigurationError) {
-    // Checks the burst without a pace, too.
+    // Check the burst even without a pace.
     let pace = try Pace(perSecond: perSecond ?? 1, burst: burst)
     let policy = PacingPolicy(
       pace: perSecond == nil ? nil : pace, readsRateLimitFields: readsRateLimitFields,
-      sharesRetryAfter: sharesRetryAfter, whenClosed: maximumWait > .zero ? .wait : .refuse, maximumWait: maximumWait)
-    self.init(policy, key: key, time: time, random: random)
+      sharesRetryAfter: sharesRetryAfter, maximumWait: max(.zero, maximumWait))
+    self.init(policy, key: .of(key, standard: .originAndCredentials), time: time, random: random)
   }
 
   /// Creates a pacer without known quotas.
@@ -188,7 +182,7 @@ public final class Pacer: Sendable {
   /// slot to `sent` or `giveBack`.
   func turn(for key: ResilienceKey, left: Duration?) throws(TransportError) -> Turn {
     let start = time.now()
-    let limit = min(policy.whenClosed == .wait ? policy.maximumWait : .zero, left ?? .seconds(1_000_000_000))
+    let limit = min(policy.maximumWait, left ?? .seconds(1_000_000_000))
     return try turn(for: key, since: start, limit: limit, now: start)
   }
 
@@ -210,7 +204,7 @@ public final class Pacer: Sendable {
     }
     guard fits else {
       throw .rateLimited(
-        key, reservation.slot - now, limit: policy.whenClosed == .wait ? limit - (now - start) : nil)
+        key, reservation.slot - now, limit: policy.maximumWait > .zero ? limit - (now - start) : nil)
     }
     return .wait(Wait(place: place, reservation: reservation, start: start, limit: limit, now: now))
   }

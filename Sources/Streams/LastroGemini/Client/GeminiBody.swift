@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
+package import FoundationEssentials
 internal import Lastro
 internal import LastroSupport
 internal import LastroWire
 
-/// The body of a Gemini response: bytes in memory, or a stream with back-pressure that a single reader consumes once.
-///
-/// Apart from a small buffer, only the bytes that the reader requests are read from the network. Dropping the body
-/// closes the connection. The body is complete if the server closes TLS in order. An end without close_notify throws
-/// stage `response`, code `truncated_body`, after all bytes that arrived before it.
-public struct GeminiBody: AsyncSequence, Sendable {
+/// The body of a Gemini response: bytes in memory, or a stream that a single reader consumes once; see
+/// ``GeminiResponse/body``.
+package struct GeminiBody: AsyncSequence, Sendable {
   /// A piece of the body, never empty.
-  public typealias Element = Data
+  package typealias Element = Data
   /// The error that prevented the rest from being read.
-  public typealias Failure = GeminiError
+  package typealias Failure = GeminiError
 
   fileprivate enum Storage: Sendable {
     case bytes(Data, isTruncated: Bool)
@@ -24,18 +21,15 @@ public struct GeminiBody: AsyncSequence, Sendable {
   private let storage: Storage
 
   /// Creates a body in memory.
-  package init(_ bytes: Data) { storage = .bytes(bytes, isTruncated: false) }
-
-  init(_ bytes: Data, isTruncated: Bool) { storage = .bytes(bytes, isTruncated: isTruncated) }
+  init(_ bytes: Data, isTruncated: Bool = false) { storage = .bytes(bytes, isTruncated: isTruncated) }
 
   init(_ source: GeminiBodySource) { storage = .stream(source) }
 
   /// The bytes, if they are in memory; `nil` for a stream.
-  public var bytes: Data? { if case .bytes(let data, _) = storage { data } else { nil } }
+  package var bytes: Data? { if case .bytes(let data, _) = storage { data } else { nil } }
 
-  /// Whether the body ended without close_notify and ``GeminiConfiguration/toleratesTruncation`` accepted that. For a
-  /// stream, the value is final only at its end.
-  public var isTruncated: Bool {
+  /// Whether the body ended without close_notify, which was accepted.
+  package var isTruncated: Bool {
     switch storage {
     case .bytes(_, let isTruncated): isTruncated
     case .stream(let source): source.isTruncated
@@ -43,14 +37,10 @@ public struct GeminiBody: AsyncSequence, Sendable {
   }
 
   /// Abandons the rest and closes the connection.
-  public func cancel() { if case .stream(let source) = storage { source.cancel() } }
+  package func cancel() { if case .stream(let source) = storage { source.cancel() } }
 
   /// Reads the whole body into memory.
-  ///
-  /// - Parameter limit: the maximum number of bytes.
-  /// - Throws: stage `limit`, code `body_too_large`, if there are more bytes, in which case the connection is closed;
-  ///   otherwise the error that reading throws.
-  public func collect(upTo limit: Int) async throws(GeminiError) -> Data {
+  func collect(upTo limit: Int) async throws(GeminiError) -> Data {
     var collected = Data()
     for try await piece in self {
       guard piece.count <= limit - collected.count else {
@@ -65,7 +55,7 @@ public struct GeminiBody: AsyncSequence, Sendable {
   }
 
   /// An iterator over the pieces of the body.
-  public struct AsyncIterator: AsyncIteratorProtocol {
+  package struct AsyncIterator: AsyncIteratorProtocol {
     private var remaining: Data?
     private let source: GeminiBodySource?
 
@@ -81,16 +71,12 @@ public struct GeminiBody: AsyncSequence, Sendable {
     /// Returns the next piece, or `nil` at the end.
     ///
     /// - Throws: ``GeminiError``: the reason why the rest cannot be read.
-    public mutating func next() async throws(GeminiError) -> Data? {
-      if let source { return try await source.next() }
-      defer { remaining = nil }
-      return remaining
-    }
+    package mutating func next() async throws(GeminiError) -> Data? { try await next(isolation: #isolation) }
 
     /// Returns the next piece, or `nil` at the end.
     ///
     /// - Throws: ``GeminiError``: the reason why the rest cannot be read.
-    public mutating func next(isolation actor: isolated (any Actor)?) async throws(GeminiError) -> Data? {
+    package mutating func next(isolation actor: isolated (any Actor)?) async throws(GeminiError) -> Data? {
       if let source { return try await source.next() }
       defer { remaining = nil }
       return remaining
@@ -98,7 +84,7 @@ public struct GeminiBody: AsyncSequence, Sendable {
   }
 
   /// Creates the iterator. A stream has a single reader: a second one gets only the bytes that the first has left.
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(storage) }
+  package func makeAsyncIterator() -> AsyncIterator { AsyncIterator(storage) }
 }
 
 /// A reader of the body of one response.

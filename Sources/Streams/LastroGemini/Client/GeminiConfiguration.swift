@@ -13,16 +13,6 @@ public struct GeminiConfiguration: Sendable {
     case wait(longest: Duration, attempts: Int)
   }
 
-  /// A request of a server for a line of text.
-  public struct InputRequest: Sendable {
-    /// The URL of the resource that requests input.
-    public var url: GeminiURL
-    /// The prompt to show; a single line from the server, possibly empty.
-    public var prompt: String
-    /// Whether the input must be hidden and must not be stored (status 11).
-    public var isSensitive: Bool
-  }
-
   /// The trust policy. Default: trust on first use, remembered as long as the configuration lives, with changes
   /// refused.
   public var trust = GeminiTrust.firstUse()
@@ -33,11 +23,17 @@ public struct GeminiConfiguration: Sendable {
   public var connection = ConnectionOptions()
   /// The client certificates. Default: none. A client copies them.
   package var identities = GeminiIdentities()
-  /// The policy for redirects. Default ``GeminiRedirects/standard``.
-  public var redirects = GeminiRedirects.standard
-  /// A closure that answers statuses 10 and 11: it returns a text, which is sent as the query, or `nil` to return the
+  /// The maximum number of consecutive redirects that are followed. Default 5. With 0 or less, every 3x response is
+  /// returned, even if its target is not a URL.
+  public var maximumRedirects = 5
+  /// Whether redirects to another host or port are followed. Default false: such a redirect fails with code
+  /// `redirect_refused`. A redirect to another scheme than Gemini is never followed.
+  public var followsRedirectsAcrossHosts = false
+  /// A closure that answers statuses 10 and 11. It receives the response, whose ``GeminiResponse/meta`` is the prompt:
+  /// a single line from the server, possibly empty. With status ``GeminiStatus/sensitiveInput``, the input must be
+  /// hidden and must not be stored. The closure returns a text, which is sent as the query, or `nil` to return the
   /// response. It is called at most ten times per request. Default `nil`: the response is always returned.
-  public var onInput: (@Sendable (InputRequest) async -> Secret?)?
+  public var onInput: (@Sendable (GeminiResponse) async -> Secret?)?
   /// The reaction to status 44. Default ``SlowDown/deliver``.
   public var slowDown = SlowDown.deliver
   /// The time limit for connecting and TLS. Default 10 s; `nil`: no limit.
@@ -51,8 +47,8 @@ public struct GeminiConfiguration: Sendable {
   /// `nil`: no limit.
   public var totalTimeout: Duration?
   /// Whether a body that ends without close_notify is accepted. Many servers omit close_notify, but without it a
-  /// truncated body looks complete; ``GeminiBody/isTruncated`` reports such an end. Default false: such an end is an
-  /// error.
+  /// truncated body looks complete; ``GeminiResponse/isTruncated`` reports such an end. Default false: such an end is
+  /// an error.
   public var toleratesTruncation = false
   /// The time source for limits and for the current date. Default: the continuous clock.
   public var time = TimeSource.continuous

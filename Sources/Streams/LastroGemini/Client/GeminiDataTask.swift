@@ -7,8 +7,9 @@ internal import LastroSupport
 /// A Gemini request as a task that is resumed, may be cancelled, and completes once; for code in callback style.
 ///
 /// The completion is called exactly once: with the response and its body in memory, with an error, or with stage
-/// `cancelled` if the task is cancelled or dropped first, even if it was never resumed. It runs on the given queue; the
-/// task is then already in state ``State/completed``. Every member may be called from any thread.
+/// `cancelled` if the task is cancelled or dropped first, even if it was never resumed. It runs on the thread
+/// on which the request ended or was cancelled, which it must not block; the task is then already in state
+/// ``State/completed``. Every member may be called from any thread.
 public final class GeminiDataTask: Cancelable {
   /// A closure that receives the outcome.
   public typealias Completion = @Sendable (Result<GeminiResponse, GeminiError>) -> Void
@@ -36,29 +37,26 @@ public final class GeminiDataTask: Cancelable {
   ///   - request: the request to send.
   ///   - client: the client that sends it.
   ///   - maximumBodyBytes: the maximum size of the body; a larger body fails with stage `limit`. Default 16 MiB.
-  ///   - queue: the queue on which the completion runs. Default: the thread on which the request ended or was
-  ///     cancelled.
-  ///   - completion: receives the outcome.
+  ///   - completion: receives the outcome, on the thread on which the request ended or was cancelled.
   public init(
-    request: GeminiRequest, client: GeminiClient, maximumBodyBytes: Int = GeminiClient.defaultMaximumBodyBytes,
-    queue: CallbackQueue = .concurrent, completion: @escaping Completion
+    request: GeminiRequest, client: GeminiClient, maximumBodyBytes: Int = 16 << 20,
+    completion: @escaping Completion
   ) {
     self.request = request
     self.client = client
     self.maximumBodyBytes = maximumBodyBytes
-    core = Core(queue: queue, completion: completion)
+    core = Core(completion: completion)
   }
 
-  /// Creates a task for a URL, with the defaults of ``init(request:client:maximumBodyBytes:queue:completion:)``.
+  /// Creates a task for a URL, with the defaults of ``init(request:client:maximumBodyBytes:completion:)``.
   ///
-  /// - Throws: the errors of ``GeminiURL/init(_:)-(String)``; the completion is not called in that case.
+  /// - Throws: the errors of ``GeminiURL/init(_:)``; the completion is not called in that case.
   public convenience init(
-    url: URL, client: GeminiClient, maximumBodyBytes: Int = GeminiClient.defaultMaximumBodyBytes,
-    queue: CallbackQueue = .concurrent, completion: @escaping Completion
+    url: URL, client: GeminiClient, maximumBodyBytes: Int = 16 << 20,
+    completion: @escaping Completion
   ) throws(GeminiError) {
     self.init(
-      request: try GeminiRequest(url: url), client: client, maximumBodyBytes: maximumBodyBytes, queue: queue,
-      completion: completion)
+      request: try GeminiRequest(url: url), client: client, maximumBodyBytes: maximumBodyBytes, completion: completion)
   }
 
   deinit { core.cancel(request.url) }
@@ -73,9 +71,9 @@ public final class GeminiDataTask: Cancelable {
     core.start { [request, client, maximumBodyBytes, core] in
       Task {
         do throws(GeminiError) {
-          core.finish(.success(try await client.fetchData(request, upTo: maximumBodyBytes)))
+          core.complete(with: .success(try await client.fetch(request.url).collected(upTo: maximumBodyBytes)))
         } catch {
-          core.finish(.failure(error))
+          core.complete(with: .failure(error))
         }
       }
     }
@@ -103,13 +101,9 @@ public final class GeminiDataTask: Cancelable {
       }
     }
 
-    private let queue: CallbackQueue
     private let parts: Lock<Parts>
 
-    init(queue: CallbackQueue, completion: @escaping Completion) {
-      self.queue = queue
-      parts = Lock(Parts(completion: completion))
-    }
+    init(completion: @escaping Completion) { parts = Lock(Parts(completion: completion)) }
 
     var state: State { parts.withLock { $0.state } }
     var isCancelled: Bool { parts.withLock { $0.isCancelled } }
@@ -129,21 +123,13 @@ public final class GeminiDataTask: Cancelable {
         let work = parts.work
         return (parts.complete(), work)
       }
-      if let completion { queue.run { completion(.failure(.cancelled(url: url))) } }
+      completion?(.failure(.cancelled(url: url)))
       work?.cancel()
     }
 
-    func finish(_ result: Result<GeminiResponse, GeminiError>) {
+    func complete(with result: Result<GeminiResponse, GeminiError>) {
       let completion = parts.withLock { $0.complete() }
-      if let completion { queue.run { completion(result) } }
+      completion?(result)
     }
   }
-}
-
-extension GeminiClient {
-  /// Creates a task for a request whose body may have at most 16 MiB; nothing is sent before it is resumed. Default
-  /// `queue`: the thread on which the request ended.
-  public func dataTask(
-    with request: GeminiRequest, queue: CallbackQueue = .concurrent, completion: @escaping GeminiDataTask.Completion
-  ) -> GeminiDataTask { GeminiDataTask(request: request, client: self, queue: queue, completion: completion) }
 }

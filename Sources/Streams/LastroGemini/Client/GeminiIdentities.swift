@@ -3,13 +3,7 @@
 package import Lastro
 internal import LastroSupport
 
-/// A collection of client certificates, each for a host, a port, and all paths below a given one. They are never
-/// presented outside their scope, even after redirects.
-///
-/// A scope `/app` covers `/app`, `/app?x` and `/app/x`, but not `/apple`; `/` covers the whole host. If several
-/// scopes match, the longest applies. Paths are compared after percent-decoding. A path with an encoded `/` or `\`
-/// matches only the scope `/`, because servers may interpret it either way. The collection may be used from any thread;
-/// changes apply to later connections.
+/// A collection of client certificates with their scopes; see ``GeminiClient/addIdentity(_:for:)``.
 package final class GeminiIdentities: Sendable {
   private struct Scope: Hashable {
     var host: GeminiHost
@@ -32,12 +26,6 @@ package final class GeminiIdentities: Sendable {
   package func add(_ identity: TLSOptions.Identity, for url: GeminiURL) {
     let scope = Scope(host: url.authority, segments: Self.segments(url.path))
     identities.withLock { $0[scope] = identity }
-  }
-
-  /// Removes the certificate that was added for exactly this scope.
-  package func remove(for url: GeminiURL) {
-    let scope = Scope(host: url.authority, segments: Self.segments(url.path))
-    identities.withLock { $0[scope] = nil }
   }
 
   /// Returns the certificate to present to this URL; `nil` if there is none.

@@ -3,13 +3,13 @@
 internal import Lastro
 
 /// A media type with its parameters (RFC 2045 §5.1), parsed leniently.
-package struct GeminiMediaType: Sendable, Hashable, CustomStringConvertible {
+package struct GeminiMediaType: Sendable {
   /// The type and subtype in lower case, such as `text/gemini`.
   package var essence: String
   /// The parameters, by name in lower case; the first one of a repeated name.
   package var parameters: [String: String] = [:]
 
-  /// Parses a media type. An empty text is `text/gemini; charset=utf-8`.
+  /// Parses a media type. An empty text is `text/gemini`.
   package init(_ text: String) {
     var parts = Self.split(text)[...]
     essence = String((parts.popFirst() ?? "")[...].withoutBlanks).lowercased()
@@ -22,22 +22,11 @@ package struct GeminiMediaType: Sendable, Hashable, CustomStringConvertible {
       }
       if parameters[name] == nil { parameters[name] = value }
     }
-    if essence.isEmpty {
-      essence = "text/gemini"
-      parameters["charset"] = parameters["charset"] ?? "utf-8"
-    }
+    if essence.isEmpty { essence = "text/gemini" }
   }
 
   /// The character set of a text in lower case; `utf-8` if none is given.
   package var charset: String { parameters["charset"]?.lowercased() ?? "utf-8" }
-
-  /// The languages of the text (`lang`, BCP 47 tags), as written; `nil` if none is given.
-  package var language: String? { parameters["lang"] }
-
-  /// The type and its parameters, sorted by name.
-  package var description: String {
-    ([essence] + parameters.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }).joined(separator: "; ")
-  }
 
   /// Splits a text at the semicolons outside quotes.
   private static func split(_ text: String) -> [String] {

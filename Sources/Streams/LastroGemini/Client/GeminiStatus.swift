@@ -38,45 +38,15 @@ public struct GeminiStatus: RawRepresentable, Sendable, Hashable, CustomStringCo
   public var category: Category { Category(rawValue: rawValue / 10) ?? .permanentFailure }
   /// Whether a body follows (2x).
   package var isSuccess: Bool { category == .success }
-  /// Whether the status is 11.
-  public var isSensitiveInput: Bool { self == .sensitiveInput }
   /// The two digits.
   public var description: String { "\(rawValue)" }
 
-  /// 10: the server requests input.
-  public static let input = Self(10)
-  /// 11: the input must be hidden and must not be stored.
+  /// 11: the server requests input that must be hidden and must not be stored.
   public static let sensitiveInput = Self(11)
   /// 20: a body follows.
   public static let success = Self(20)
-  /// 30: a temporary redirect.
-  public static let temporaryRedirect = Self(30)
-  /// 31: the old URL should be forgotten.
-  public static let permanentRedirect = Self(31)
-  /// 40: a temporary failure.
-  public static let temporaryFailure = Self(40)
-  /// 41: the server is unavailable.
-  package static let serverUnavailable = Self(41)
-  /// 42: a CGI script failed.
-  package static let cgiError = Self(42)
-  /// 43: a proxied request failed.
-  package static let proxyError = Self(43)
   /// 44: `meta` is the number of seconds to wait.
   package static let slowDown = Self(44)
-  /// 50: a permanent failure.
-  public static let permanentFailure = Self(50)
   /// 51: the resource does not exist.
   public static let notFound = Self(51)
-  /// 52: the resource no longer exists.
-  public static let gone = Self(52)
-  /// 53: the server refuses to act as a proxy.
-  package static let proxyRequestRefused = Self(53)
-  /// 59: the request is invalid.
-  package static let badRequest = Self(59)
-  /// 60: a client certificate is required.
-  public static let clientCertificateRequired = Self(60)
-  /// 61: the client certificate is not authorised.
-  package static let certificateNotAuthorised = Self(61)
-  /// 62: the client certificate is not valid.
-  package static let certificateNotValid = Self(62)
 }

@@ -46,15 +46,16 @@ struct GeminiCall {
   /// Performs one exchange; returns `nil` if another one must follow.
   private mutating func step() async throws(GeminiError) -> GeminiResponse? {
     visited.insert(url.text)
-    let answer = try await GeminiExchange(dialer: dialer, configuration: configuration, url: url, clock: clock).run(
-      forgiving: &clock)
+    var exchange = GeminiExchange(dialer: dialer, configuration: configuration, url: url, clock: clock)
+    let answer = try await exchange.answer()
+    clock = exchange.clock
     guard !answer.header.status.isSuccess else { return response(answer) }
     // Only 2x responses have a body.
     answer.stream.close()
     let goesOn =
       switch answer.header.status.category {
-      case .input: try await answersPrompt(answer.header)
-      case .redirect: try await follows(answer.header)
+      case .input: try await answersPrompt(response(answer))
+      case .redirect: try follows(answer.header)
       case .temporaryFailure: try await waits(for: answer.header)
       case .success, .permanentFailure, .clientCertificate: false
       }
@@ -71,15 +72,16 @@ struct GeminiCall {
       : GeminiBody(Data())
     var facts = answer.stream.facts
     if let verdict = answer.verdict { facts.trust = verdict }
-    return GeminiResponse(url: url, header: answer.header, body: body, redirects: redirects, facts: facts)
+    return GeminiResponse(url: url, header: answer.header, content: body, redirects: redirects, facts: facts)
   }
 
-  private mutating func answersPrompt(_ header: GeminiResponseHeader) async throws(GeminiError) -> Bool {
+  private mutating func answersPrompt(_ prompt: GeminiResponse) async throws(GeminiError) -> Bool {
     guard let onInput = configuration.onInput, inputs < Self.maximumInputs else { return false }
     inputs += 1
-    let isSensitive = header.status.isSensitiveInput
-    let request = GeminiConfiguration.InputRequest(url: url, prompt: header.meta, isSensitive: isSensitive)
-    guard let input = try await asking({ await onInput(request) }) else { return false }
+    // The total limit is suspended while the application takes its time.
+    let input = try await GeminiExchange.asking({ await onInput(prompt) }, forgiving: &clock, url: url)
+    guard let input else { return false }
+    let isSensitive = prompt.status == .sensitiveInput
     url = try url.answering(input.reveal(), sensitive: isSensitive)
     carriesSecret = carriesSecret || isSensitive
     visited = []
@@ -87,30 +89,25 @@ struct GeminiCall {
     return true
   }
 
-  private mutating func follows(_ header: GeminiResponseHeader) async throws(GeminiError) -> Bool {
-    if configuration.redirects.handsAllOver { return false }
+  private mutating func follows(_ header: GeminiResponseHeader) throws(GeminiError) -> Bool {
+    let limit = configuration.maximumRedirects
+    guard limit > 0 else { return false }
     let target = try target(of: header)
     redirectCount += 1
-    let step = GeminiRedirects.Step(from: url, to: target, status: header.status, number: redirectCount)
-    // Ask before applying the rules below, because the decision may be to deliver a redirect that cannot be followed.
-    let decide = configuration.redirects.decide
-    switch try await asking({ await decide(step) }) {
-    case .deliver: return false
-    case .refuse:
+    guard configuration.followsRedirectsAcrossHosts || target?.authority == url.authority else {
       throw failed(
         .redirectRefused, "\(url) redirects away from its host, which is not allowed", header,
-        hint: "set GeminiConfiguration.redirects; GeminiRedirects.acrossHosts() follows within Gemini")
-    case .follow: break
+        hint: "set GeminiConfiguration.followsRedirectsAcrossHosts to follow redirects within Gemini")
     }
-    guard case .gemini(let next) = target else {
+    guard let next = target else {
       throw failed(
         .unsupportedScheme, "\(url) redirects to another scheme than gemini", header,
-        hint: "set GeminiConfiguration.redirects to .none to receive the redirect as the response")
+        hint: "set GeminiConfiguration.maximumRedirects to 0 to receive the redirect as the response")
     }
-    guard redirectCount <= configuration.redirects.limit else {
+    guard redirectCount <= limit else {
       throw failed(
-        .tooManyRedirects, "the server redirects more than \(configuration.redirects.limit.counted("time"))", header,
-        hint: "raise the limit of GeminiRedirects.acrossHosts(limit:), if the server is known to need more")
+        .tooManyRedirects, "the server redirects more than \(limit.counted("time"))", header,
+        hint: "raise GeminiConfiguration.maximumRedirects, if the server is known to need more")
     }
     guard !visited.contains(next.text) else {
       throw failed(
@@ -122,13 +119,13 @@ struct GeminiCall {
     return true
   }
 
-  private func target(of header: GeminiResponseHeader) throws(GeminiError) -> GeminiReference {
+  /// Returns the target of a redirect; `nil` if it has another scheme.
+  private func target(of header: GeminiResponseHeader) throws(GeminiError) -> GeminiURL? {
     do throws(GeminiError) {
       guard header.meta.contains(where: { $0 != " " }) else { throw .invalidURL("its URL is missing") }
-      let target = try url.target(of: header.meta)
-      guard case .gemini(let next) = target else { return target }
+      guard let next = try url.resolve(header.meta) else { return nil }
       // Servers copy the input into the next URL, which errors and logs would reveal.
-      return .gemini(carriesSecret ? try next.masked() : next)
+      return carriesSecret ? try next.masked() : next
     } catch {
       throw failed(
         .invalidRedirect, "the redirect cannot be followed: \(error.message)", header,
@@ -148,13 +145,6 @@ struct GeminiCall {
       throw .cancelled(url: url)
     }
     return true
-  }
-
-  /// Asks the application, which may take its time: the total limit is suspended meanwhile.
-  private mutating func asking<Value: Sendable>(
-    _ question: @escaping @Sendable () async -> Value
-  ) async throws(GeminiError) -> Value {
-    try await GeminiExchange.asking(question, forgiving: &clock, url: url)
   }
 
   private func failed(

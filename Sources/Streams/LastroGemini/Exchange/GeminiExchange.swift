@@ -27,26 +27,13 @@ struct GeminiExchange {
   /// The maximum number of connections per exchange, which limits retries while the known key keeps changing.
   private static let maximumConnections = 4
 
-  private let dialer: any Dialer
-  private let configuration: GeminiConfiguration
-  private let url: GeminiURL
-  private var clock: GeminiDeadline
+  let dialer: any Dialer
+  let configuration: GeminiConfiguration
+  let url: GeminiURL
+  /// The deadline, which is extended by the time that questions to the application take.
+  var clock: GeminiDeadline
 
-  init(dialer: any Dialer, configuration: GeminiConfiguration, url: GeminiURL, clock: GeminiDeadline) {
-    self.dialer = dialer
-    self.configuration = configuration
-    self.url = url
-    self.clock = clock
-  }
-
-  /// - Parameter outer: the deadline, which is extended by the time that questions to the application took.
-  func run(forgiving outer: inout GeminiDeadline) async throws(GeminiError) -> Answer {
-    var exchange = self
-    defer { outer = exchange.clock }
-    return try await exchange.answer()
-  }
-
-  private mutating func answer() async throws(GeminiError) -> Answer {
+  mutating func answer() async throws(GeminiError) -> Answer {
     let (stream, verdict) = try await connect()
     do throws(GeminiError) {
       var answer = try await ask(stream)
@@ -74,7 +61,7 @@ struct GeminiExchange {
     let host = url.authority
     var accepted: Accepted?
     for _ in 0..<Self.maximumConnections {
-      let known = try await stored { () async throws(GeminiKnownHostsError) in try await store.knownHost(host) }
+      let known = try await stored { () async throws(ConfigurationError) in try await store.knownHost(host) }
       if accepted?.known != known { accepted = nil }
       let judge = FirstUseJudge(
         host: host, known: known, accepting: accepted?.key, rules: rules, time: configuration.time)
@@ -92,7 +79,7 @@ struct GeminiExchange {
       let isForOnce = accepted.map { $0.isOnce && $0.key == presented.pin } ?? false
       if isForOnce || presented == known { return (stream, verdict) }
       do throws(GeminiError) {
-        let isStored = try await stored { () async throws(GeminiKnownHostsError) in
+        let isStored = try await stored { () async throws(ConfigurationError) in
           try await store.replace(host, known, with: presented)
         }
         if isStored { return (stream, verdict) }
@@ -118,20 +105,17 @@ struct GeminiExchange {
     case .refused(let code, let message, let hint):
       throw GeminiError(stage: .trust, code: code, message: message, hint: hint, url: url, cause: error.cause)
     case .changed(let change):
-      if let onMismatch {
-        let decision = try await Self.asking({ await onMismatch(change) }, forgiving: &clock, url: url)
-        if decision != .refuse {
-          return Accepted(known: change.known, key: change.presented.pin, isOnce: decision == .acceptOnce)
-        }
-      }
       var refusal = GeminiError(
-        stage: .trust, code: .certificateChanged, message: change.description,
+        stage: .trust, code: .certificateChanged, message: change.message,
         hint:
           "ask its owner through another channel whether the key was changed; if not, an attacker may be "
           + "intercepting the connection",
         url: url, cause: error.cause)
       refusal.certificateChange = change
-      throw refusal
+      guard let onMismatch else { throw refusal }
+      let decision = try await Self.asking({ [refusal] in await onMismatch(refusal) }, forgiving: &clock, url: url)
+      if decision == .refuse { throw refusal }
+      return Accepted(known: change.known, key: change.presented.pin, isOnce: decision == .acceptOnce)
     case .accepted, nil: throw error
     }
   }
@@ -145,11 +129,11 @@ struct GeminiExchange {
 
   /// Calls the store, which may hang: the total limit applies, and cancelling the task ends the wait.
   private func stored<Value: Sendable>(
-    _ operation: @escaping @Sendable () async throws(GeminiKnownHostsError) -> Value
+    _ operation: @escaping @Sendable () async throws(ConfigurationError) -> Value
   ) async throws(GeminiError) -> Value {
     let answer = await interruptible(within: clock.limit(nil), time: clock.time) {
-      () async -> Result<Value, GeminiKnownHostsError> in
-      do throws(GeminiKnownHostsError) {
+      () async -> Result<Value, ConfigurationError> in
+      do throws(ConfigurationError) {
         return .success(try await operation())
       } catch {
         return .failure(error)
@@ -204,12 +188,12 @@ struct GeminiExchange {
       } catch {
         throw failed(error, isHeader: true)
       }
-      if let answer = try take(data, into: &machine, stream) { return answer }
+      if let answer = try parseHeader(data, with: &machine, stream) { return answer }
     }
   }
 
-  private func take(
-    _ data: Data?, into machine: inout GeminiHeaderMachine, _ stream: any ByteStream
+  private func parseHeader(
+    _ data: Data?, with machine: inout GeminiHeaderMachine, _ stream: any ByteStream
   ) throws(GeminiError) -> Answer? {
     do throws(GeminiHeaderViolation) {
       guard let data else {

@@ -41,7 +41,7 @@ final class FirstUseJudge: ServerTrustJudge {
     found.withLock { $0 = finding }
     switch finding {
     case .accepted(_, let verdict): return verdict
-    case .changed(let change): throw TrustFailure(.refused(change.description), trust: trust)
+    case .changed(let change): throw TrustFailure(.refused(change.message), trust: trust)
     case .refused(_, let message, _): throw TrustFailure(.refused(message), trust: trust)
     }
   }
@@ -64,7 +64,7 @@ final class FirstUseJudge: ServerTrustJudge {
     let isExpired = rules.acceptsNewKeyAfterExpiry && known.expires < date
     // A decision about a changed key applies to that key only: the server may present yet another one by now.
     if accepting.map({ $0 == leaf.pin }) ?? isExpired { return .accepted(presented, .changedHost) }
-    return .changed(GeminiCertificateChange(host: host, known: known, presented: presented, certificate: leaf))
+    return .changed(GeminiCertificateChange(host: host, known: known, presented: presented))
   }
 
   private func problem(of leaf: PeerCertificate, _ facts: PeerCertificate.Facts) -> Finding? {

@@ -27,7 +27,7 @@ package protocol GeminiKnownHosts: Sendable {
   /// Returns the known key of a host; `nil` if the host was never seen.
   ///
   /// - Throws: an error if the key cannot be determined; nothing is sent in that case.
-  func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost?
+  func knownHost(_ host: GeminiHost) async throws(ConfigurationError) -> GeminiKnownHost?
 
   /// Stores `new` for a host, or removes the host if it is `nil`, but only if the stored value still is `old`. If two
   /// tasks meet a host for the first time, one of them thus learns which key the other stored.
@@ -36,5 +36,5 @@ package protocol GeminiKnownHosts: Sendable {
   /// - Throws: an error if the value cannot be stored; the request to the host fails in that case.
   func replace(
     _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
-  ) async throws(GeminiKnownHostsError) -> Bool
+  ) async throws(ConfigurationError) -> Bool
 }

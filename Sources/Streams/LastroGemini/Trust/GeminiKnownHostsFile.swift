@@ -43,14 +43,14 @@ package final class GeminiKnownHostsFile: GeminiKnownHosts {
   /// Returns all known hosts.
   ///
   /// - Throws: an error if the file cannot be read or parsed.
-  package func all() throws(GeminiKnownHostsError) -> [GeminiHost: GeminiKnownHost] {
+  package func all() throws(ConfigurationError) -> [GeminiHost: GeminiKnownHost] {
     try text(at: try KnownHostsPath.resolved(path)).hosts
   }
 
   /// Returns the known key of a host.
   ///
-  /// - Throws: ``GeminiKnownHostsError`` if the file cannot be read or parsed.
-  package func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost? { try all()[host] }
+  /// - Throws: an error if the file cannot be read or parsed.
+  package func knownHost(_ host: GeminiHost) async throws(ConfigurationError) -> GeminiKnownHost? { try all()[host] }
 
   /// Stores a host, or removes it.
   ///
@@ -58,7 +58,7 @@ package final class GeminiKnownHostsFile: GeminiKnownHosts {
   ///   the limit, or if the task is cancelled during that wait.
   package func replace(
     _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
-  ) async throws(GeminiKnownHostsError) -> Bool {
+  ) async throws(ConfigurationError) -> Bool {
     let target = try KnownHostsPath.resolved(path)
     let lock = try await lock("\(target).lock")
     defer { lock.release() }
@@ -69,36 +69,36 @@ package final class GeminiKnownHostsFile: GeminiKnownHosts {
     do throws(PrivateFile.Failure) {
       try PrivateFile(target).replace(with: text.text)
     } catch {
-      throw GeminiKnownHostsError(error, target)
+      throw ConfigurationError(error, target)
     }
     return true
   }
 
-  private func text(at target: String) throws(GeminiKnownHostsError) -> KnownHostsText {
+  private func text(at target: String) throws(ConfigurationError) -> KnownHostsText {
     let text: String?
     do throws(PrivateFile.Failure) {
       text = try PrivateFile(target).read()
     } catch {
-      throw GeminiKnownHostsError(error, target)
+      throw ConfigurationError(error, target)
     }
     return try KnownHostsText(text ?? "", path: path)
   }
 
   /// Acquires the lock by polling: a blocking wait would occupy a thread of the pool.
-  private func lock(_ path: String) async throws(GeminiKnownHostsError) -> KnownHostsLock {
+  private func lock(_ path: String) async throws(ConfigurationError) -> KnownHostsLock {
     let lock = try KnownHostsLock(path)
     let end = time.now() + lockTimeout
     var pause = Duration.milliseconds(1)
-    while try !lock.take() {
+    while try !lock.acquireIfFree() {
       guard time.now() < end else {
-        throw GeminiKnownHostsError(
+        throw ConfigurationError(
           "\(path) is locked by another process for longer than \(lockTimeout.brief)",
           hint: "find out which process holds it; the lock ends with that process")
       }
       do {
         try await time.sleep(pause)
       } catch {
-        throw GeminiKnownHostsError("remembering a host was cancelled")
+        throw ConfigurationError("remembering a host was cancelled")
       }
       pause = min(pause * 2, .milliseconds(50))
     }
@@ -115,7 +115,7 @@ struct KnownHostsText {
   private var lineOfHost: [GeminiHost: Int] = [:]
 
   /// - Parameter path: the path of the file, for messages.
-  init(_ text: String, path: String) throws(GeminiKnownHostsError) {
+  init(_ text: String, path: String) throws(ConfigurationError) {
     // Split by bytes: CRLF is a single character.
     lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).map { line in
       String(Substring(line.last == 0x0D ? line.dropLast() : line))
@@ -123,7 +123,7 @@ struct KnownHostsText {
     if lines.last == "" { lines.removeLast() }
     guard let first = lines.first else { return }
     guard first == Self.header else { throw Self.unknownVersion(first, path: path) }
-    var problems: [GeminiKnownHostsError.Line] = []
+    var problems: [String] = []
     for (index, line) in lines.enumerated().dropFirst() where !line.isEmpty && !line.utf8.starts(with: "#".utf8) {
       do throws(ConfigurationError) {
         let (host, known) = try Self.read(line)
@@ -131,15 +131,14 @@ struct KnownHostsText {
         hosts[host] = known
         lineOfHost[host] = index
       } catch {
-        if problems.count < 100 { problems.append(.init(number: index + 1, problem: error.message)) }
+        if problems.count < 3 { problems.append("line \(index + 1): \(error.message)") }
       }
     }
     guard problems.isEmpty else {
-      let shown = problems.prefix(3).map { "line \($0.number): \($0.problem)" }.joined(separator: "; ")
-      throw GeminiKnownHostsError(
+      let shown = problems.joined(separator: "; ")
+      throw ConfigurationError(
         "\(path) has \(problems.count == 1 ? "a line" : "lines") that cannot be understood: \(shown)",
-        hint: "fix or remove \(problems.count == 1 ? "it" : "them"); a host without its line counts as never seen",
-        lines: problems)
+        hint: "fix or remove \(problems.count == 1 ? "it" : "them"); a host without its line counts as never seen")
     }
   }
 
@@ -178,12 +177,11 @@ struct KnownHostsText {
     return (host, GeminiKnownHost(pin: pin, expires: date))
   }
 
-  private static func unknownVersion(_ line: String, path: String) -> GeminiKnownHostsError {
+  private static func unknownVersion(_ line: String, path: String) -> ConfigurationError {
     let isOther = line.utf8.starts(with: "lastro-known-hosts ".utf8)
     let problem = isOther ? "has an unknown version" : "is not a file of known hosts"
-    return GeminiKnownHostsError(
+    return ConfigurationError(
       "\(path) \(problem): its first line is not \"\(header)\"",
-      hint: isOther ? "read it with the version of Lastro that wrote it" : "name another file",
-      lines: [.init(number: 1, problem: problem)])
+      hint: isOther ? "read it with the version of Lastro that wrote it" : "name another file")
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
-internal import Lastro
+package import Lastro
 internal import LastroSupport
 
 /// A store of known hosts in memory.
@@ -17,7 +17,7 @@ package final class GeminiMemoryKnownHosts: GeminiKnownHosts {
   /// Returns the known key of a host.
   ///
   /// - Throws: never, because the store is in memory.
-  package func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost? {
+  package func knownHost(_ host: GeminiHost) async throws(ConfigurationError) -> GeminiKnownHost? {
     hosts.withLock { $0[host] }
   }
 
@@ -26,7 +26,7 @@ package final class GeminiMemoryKnownHosts: GeminiKnownHosts {
   /// - Throws: never, because the store is in memory.
   package func replace(
     _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
-  ) async throws(GeminiKnownHostsError) -> Bool {
+  ) async throws(ConfigurationError) -> Bool {
     hosts.withLock { hosts in
       guard hosts[host] == old else { return false }
       hosts[host] = new

@@ -16,9 +16,10 @@ public struct GeminiTrust: Sendable {
     case replace
   }
 
-  /// A closure that decides about a changed key before the old certificate has expired. The client has closed that
-  /// connection. If the key is accepted, it opens a new connection that accepts only this key.
-  public typealias ChangeHandler = @Sendable (GeminiCertificateChange) async -> Decision
+  /// A closure that decides about a changed key before the old certificate has expired. It receives the error that a
+  /// refusal throws: its message has both keys, and `cause?.trustFailure` the presented certificates. The client has
+  /// closed that connection. If the key is accepted, it opens a new connection that accepts only this key.
+  public typealias ChangeHandler = @Sendable (GeminiError) async -> Decision
 
   package enum Kind: Sendable {
     case firstUse(any GeminiKnownHosts, rules: GeminiFirstUseRules, onMismatch: ChangeHandler?)

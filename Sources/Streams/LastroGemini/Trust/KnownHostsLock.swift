@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import Lastro
 internal import LastroSupport
 
 /// A lock between processes, and between its users in one process. The kernel releases it when the process ends.
@@ -8,10 +9,10 @@ final class KnownHostsLock: Sendable {
   private let path: String
   private let file: Int32
 
-  init(_ path: String) throws(GeminiKnownHostsError) {
+  init(_ path: String) throws(ConfigurationError) {
     self.path = path
     file = uninterrupted { open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600) }
-    guard file >= 0 else { throw GeminiKnownHostsError(.unwritable("cannot open", errno), path) }
+    guard file >= 0 else { throw ConfigurationError(.unwritable("cannot open", errno), path) }
   }
 
   deinit { close(file) }
@@ -20,11 +21,11 @@ final class KnownHostsLock: Sendable {
   /// once.
   ///
   /// - Throws: an error if locking is impossible, for example on a file system without locks.
-  func take() throws(GeminiKnownHostsError) -> Bool {
+  func acquireIfFree() throws(ConfigurationError) -> Bool {
     let code = uninterrupted { flock(file, LOCK_EX | LOCK_NB) }
     if code == 0 { return true }
     guard errno == EWOULDBLOCK else {
-      throw GeminiKnownHostsError(.unwritable("cannot lock", errno), path)
+      throw ConfigurationError(.unwritable("cannot lock", errno), path)
     }
     return false
   }

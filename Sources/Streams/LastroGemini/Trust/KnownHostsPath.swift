@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import Lastro
 internal import LastroSupport
 
 /// Resolution of the path of a known-hosts file.
@@ -9,9 +10,9 @@ enum KnownHostsPath {
   private static let maximumLinks = 40
 
   /// Returns the path behind symbolic links, so that writing preserves the links. The target need not exist yet.
-  static func resolved(_ path: String) throws(GeminiKnownHostsError) -> String {
+  static func resolved(_ path: String) throws(ConfigurationError) -> String {
     guard !path.isEmpty, !path.utf8.contains(0) else {
-      throw GeminiKnownHostsError("the path of the known hosts is empty or has a NUL", hint: "name a file")
+      throw ConfigurationError("the path of the known hosts is empty or has a NUL", hint: "name a file")
     }
     var path = path
     for _ in 0..<maximumLinks {
@@ -22,11 +23,11 @@ enum KnownHostsPath {
       guard errno == ENOENT, let target = try linked(path) else { return path }
       path = target.utf8.first == UInt8(ascii: "/") ? target : directory(of: path) + target
     }
-    throw GeminiKnownHostsError(.unwritable("cannot resolve", ELOOP), path)
+    throw ConfigurationError(.unwritable("cannot resolve", ELOOP), path)
   }
 
   /// Returns the target of a symbolic link; `nil` for other files.
-  private static func linked(_ path: String) throws(GeminiKnownHostsError) -> String? {
+  private static func linked(_ path: String) throws(ConfigurationError) -> String? {
     var isLink = false
     let bytes = [UInt8](unsafeUninitializedCapacity: Int(PATH_MAX)) { space, count in
       let result = space.withMemoryRebound(to: CChar.self) { space in
@@ -37,7 +38,7 @@ enum KnownHostsPath {
     }
     guard isLink else { return nil }
     guard let target = String(validating: bytes, as: UTF8.self) else {
-      throw GeminiKnownHostsError("\(path) links to a path that is not UTF-8", hint: "name the file itself")
+      throw ConfigurationError("\(path) links to a path that is not UTF-8", hint: "name the file itself")
     }
     return target
   }

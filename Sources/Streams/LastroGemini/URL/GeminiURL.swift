@@ -36,11 +36,6 @@ public struct GeminiURL: Sendable, Hashable {
     self = try GeminiURLReader.absolute(text)
   }
 
-  /// Parses a URL.
-  ///
-  /// - Throws: the errors of ``init(_:)-(String)``.
-  public init(_ url: URL) throws(GeminiError) { try self.init(url.absoluteString) }
-
   init(
     authority: GeminiHost, path: String, query: String?, fragment: String?, isSensitive: Bool = false,
     hidesPath: Bool = false
@@ -90,16 +85,8 @@ public struct GeminiURL: Sendable, Hashable {
   /// Resolves a link of this document, or a redirect from it (RFC 3986 §5.2). Returns `nil` for an absolute URL of
   /// another scheme, which is meant for another program.
   ///
-  /// - Throws: the errors of ``init(_:)-(String)``, if the reference is not a valid URL.
+  /// - Throws: the errors of ``init(_:)``, if the reference is not a valid URL.
   public func resolve(_ reference: String) throws(GeminiError) -> GeminiURL? {
-    guard case .gemini(let url) = try target(of: reference) else { return nil }
-    return url
-  }
-
-  /// Resolves a link of this document, or a redirect from it, of any scheme.
-  ///
-  /// - Throws: the errors of ``init(_:)-(String)``, if the reference is not a valid URL.
-  package func target(of reference: String) throws(GeminiError) -> GeminiReference {
     try GeminiURLReader.resolve(reference, against: self)
   }
 
@@ -123,14 +110,6 @@ extension GeminiURL: CustomStringConvertible, CustomReflectable {
   public var customMirror: Mirror { Mirror(self, children: ["url": description]) }
 }
 
-/// The target of a link.
-package enum GeminiReference: Sendable, Hashable {
-  /// A Gemini URL.
-  case gemini(GeminiURL)
-  /// An absolute URL of another scheme, as written.
-  case other(scheme: String, text: String)
-}
-
 /// A Gemini request, which consists only of a URL.
 public struct GeminiRequest: Sendable, Hashable {
   /// The requested URL.
@@ -141,8 +120,8 @@ public struct GeminiRequest: Sendable, Hashable {
 
   /// Creates a request.
   ///
-  /// - Throws: the errors of ``GeminiURL/init(_:)-(String)``.
-  public init(url: URL) throws(GeminiError) { self.url = try GeminiURL(url) }
+  /// - Throws: the errors of ``GeminiURL/init(_:)``.
+  public init(url: URL) throws(GeminiError) { self.url = try GeminiURL(url.absoluteString) }
 
   /// The bytes to send: the URL and CRLF, at most 1,026 bytes.
   package var data: Data { Data((url.text + "\r\n").utf8) }

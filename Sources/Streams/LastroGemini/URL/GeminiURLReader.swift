@@ -44,27 +44,27 @@ enum GeminiURLReader {
     return try url(authority, Parts(rest[end...]))
   }
 
-  static func resolve(_ reference: String, against base: GeminiURL) throws(GeminiError) -> GeminiReference {
+  /// Returns `nil` for a reference with another scheme.
+  static func resolve(_ reference: String, against base: GeminiURL) throws(GeminiError) -> GeminiURL? {
     // Trim only spaces: a tab is refused below.
     let reference = withoutSpaces(reference)
     if let (scheme, _) = scheme(of: reference[...]) {
       try check(reference)
-      return scheme == "gemini" ? .gemini(try absolute(reference)) : .other(scheme: scheme, text: reference)
+      return scheme == "gemini" ? try absolute(reference) : nil
     }
-    if reference.utf8.starts(with: "//".utf8) { return .gemini(try absolute("gemini:\(reference)")) }
+    if reference.utf8.starts(with: "//".utf8) { return try absolute("gemini:\(reference)") }
     try check(reference)
     var parts = Parts(reference[...])
     let merged: String
     if parts.path.isEmpty {
       guard parts.query == nil else {
         parts.path = base.path[...]
-        return .gemini(try url(base.authority, parts, hidesPath: base.hidesPath))
+        return try url(base.authority, parts, hidesPath: base.hidesPath)
       }
-      return .gemini(
-        try GeminiURL(
-          authority: base.authority, path: base.path, query: base.query,
-          fragment: parts.fragment.map { $0.sanitized(keeping: .query) }, isSensitive: base.isSensitive,
-          hidesPath: base.hidesPath))
+      return try GeminiURL(
+        authority: base.authority, path: base.path, query: base.query,
+        fragment: parts.fragment.map { $0.sanitized(keeping: .query) }, isSensitive: base.isSensitive,
+        hidesPath: base.hidesPath)
     } else if parts.path.utf8.first == UInt8(ascii: "/") {
       merged = String(parts.path)
     } else {
@@ -73,7 +73,7 @@ enum GeminiURLReader {
     }
     let hidesPath = base.hidesPath && parts.path.utf8.first != UInt8(ascii: "/")
     parts.path = merged[...]
-    return .gemini(try url(base.authority, parts, hidesPath: hidesPath))
+    return try url(base.authority, parts, hidesPath: hidesPath)
   }
 
   private static func url(

@@ -104,8 +104,6 @@ extension Connection {
 
   /// Sends content as a complete message; the defaults are those of Network framework.
   ///
-  /// The message is complete with this content.
-  ///
   /// - Parameters:
   ///   - content: the bytes; `nil` to send the context alone.
   ///   - contentContext: the context. Default: a separate message.
@@ -190,6 +188,8 @@ extension ConnectionParameters {
   package var isDatagrams: Bool { defaultProtocolStack.transportProtocol == .udp }
 }
 
+private typealias Content = (data: Data, context: ConnectionContentContext?, isComplete: Bool)
+
 /// The async interface. A connection has a single state handler: ``states``, ``start(within:)`` and the property
 /// replace each other's handler.
 extension Connection {
@@ -231,7 +231,8 @@ extension Connection {
     throw error
   }
 
-  /// Sends content, by default as a whole message; returns when the layer below has accepted it.
+  /// Sends content, by default as a whole message; returns when the layer below has accepted it. No content in
+  /// ``ConnectionContentContext/finalMessage`` ends the outgoing direction.
   ///
   /// - Throws: ``ConnectionError``. Cancelling the task cancels the connection, because an unknown part may have been
   ///   sent.
@@ -250,20 +251,18 @@ extension Connection {
     if let error { throw error }
   }
 
-  /// Ends the outgoing direction with an empty final message.
-  ///
-  /// - Throws: ``ConnectionError``, like ``send(_:contentContext:isComplete:)``.
-  public func finish() async throws(ConnectionError) {
-    try await send(nil, contentContext: .finalMessage, isComplete: true)
-  }
-
   /// Receives at least `minimum` bytes (default 1), or fewer if the message or the stream ends, and at most `maximum`
   /// (default 65,536).
   ///
+  /// - Returns: the bytes, which may be none; the context with the metadata of the protocols, `nil` if the connection
+  ///   reports none; and whether the bytes complete the message. Complete content in a final context
+  ///   (``ConnectionContentContext/isFinal``) ends the stream: no more will arrive.
   /// - Throws: ``ConnectionError``; `invalid_option` for a negative minimum, a minimum above the maximum or above
   ///   ``ConnectionParameters/maximumMessageBytes``, and a maximum below 1. Cancelling the task cancels the connection,
   ///   because bytes that arrive later would be lost. Use ``byteStream(facts:)`` for reads that may be abandoned.
-  public func receive(minimum: Int = 1, maximum: Int = 65_536) async throws(ConnectionError) -> ReceivedContent {
+  public func receive(
+    minimum: Int = 1, maximum: Int = 65_536
+  ) async throws(ConnectionError) -> (data: Data, context: ConnectionContentContext?, isComplete: Bool) {
     try await received { completion in
       receive(minimumIncompleteLength: minimum, maxLength: maximum, completion: completion)
     }
@@ -271,21 +270,23 @@ extension Connection {
 
   /// Receives a whole message; see ``receiveMessage(completion:)``.
   ///
+  /// - Returns: the bytes, the context, and whether the message is complete, like ``receive(minimum:maximum:)``.
   /// - Throws: ``ConnectionError``, like ``receive(minimum:maximum:)``; also if part of the message arrived before the
   ///   failure.
-  public func receiveMessage() async throws(ConnectionError) -> ReceivedContent {
+  public func receiveMessage() async throws(ConnectionError) -> (
+    data: Data, context: ConnectionContentContext?, isComplete: Bool
+  ) {
     try await received(takesPart: false) { receiveMessage(completion: $0) }
   }
 
   private func received(
     takesPart: Bool = true,
     _ receive: (@escaping ReceiveRequest.Completion) -> Void
-  ) async throws(ConnectionError) -> ReceivedContent {
-    let answer = OneAnswer<Result<ReceivedContent, ConnectionError>>()
+  ) async throws(ConnectionError) -> Content {
+    let answer = OneAnswer<Result<Content, ConnectionError>>()
     receive { data, context, isComplete, error in
       if let error, !takesPart || data?.isEmpty ?? true { return answer.give(.failure(error)) }
-      answer.give(
-        .success(ReceivedContent(data: data ?? Data(), context: context, isComplete: isComplete && error == nil)))
+      answer.give(.success((data: data ?? Data(), context: context, isComplete: isComplete && error == nil)))
     }
     let result = await withTaskCancellationHandler {
       await answer.value()

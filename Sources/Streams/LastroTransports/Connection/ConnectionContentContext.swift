@@ -47,9 +47,4 @@ public enum ConnectionSendCompletion: Sendable {
   case contentProcessed(@Sendable (ConnectionError?) -> Void)
   /// No handler: the content may be lost, or sent again.
   case idempotent
-
-  /// Calls the handler, if there is one.
-  func callAsFunction(_ error: ConnectionError?) {
-    if case .contentProcessed(let handler) = self { handler(error) }
-  }
 }

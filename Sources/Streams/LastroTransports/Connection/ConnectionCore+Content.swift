@@ -9,12 +9,9 @@ extension ConnectionCore {
   /// The number of bytes that are read ahead of receives.
   static let readAhead = 65_536
 
-  /// The overhead that is charged for a queued send, so that the number of empty sends is bounded too.
-  static let sendWeight = 128
-
   // MARK: receiving
 
-  func take(_ request: ReceiveRequest) {
+  func enqueueReceive(_ request: ReceiveRequest) {
     if let problem = request.problem(limit: parameters.maximumMessageBytes) {
       return tell([ReceiveAnswer(completion: request.completion, error: problem)])
     }
@@ -44,8 +41,7 @@ extension ConnectionCore {
   }
 
   private func readOn() {
-    // If the server reads nothing, stop reading: otherwise framers would queue responses without bound.
-    guard isOpen, !isReading, !hasReadEnd, let carrier, outboxBytes <= parameters.maximumQueuedBytes else { return }
+    guard isOpen, !isReading, !hasReadEnd, let carrier, !outbox.isOverfull else { return }
     guard inbox.isAwaited || inbox.weight < Self.readAhead else { return }
     isReading = true
     // A pending receive may require more bytes than the read-ahead limit.
@@ -63,23 +59,23 @@ extension ConnectionCore {
     if hasReadEnd, !isStopping { return }
     switch result {
     case .failure(let error): didFailToRead(error)
-    case .success(let data?): take(data)
+    case .success(let data?): handleReceived(data)
     case .success(nil):
       hasReadEnd = true
       if let pipeline {
         pipeline.receiveEnd()
         handleEvents()
-        if case .stopping = phase { hasStopped = true }
+        if case .stopping = phase { phase = .stopping(isThrough: true) }
       } else {
         inbox.append(Data(), .defaultStream, isComplete: true)
-        inbox.finish()
+        inbox.markEnd()
       }
       serve()
       concludeIfThrough()
     }
   }
 
-  private func take(_ data: Data) {
+  private func handleReceived(_ data: Data) {
     switch carrier {
     case .datagrams: inbox.append(data, .defaultMessage, isComplete: true)
     case .stream:
@@ -105,32 +101,21 @@ extension ConnectionCore {
 
   // MARK: sending
 
-  func take(_ content: OutgoingContent) {
+  func sendOrHold(_ content: OutgoingContent) {
     switch phase {
     case .failed(let error): return tell(content.completion, error)
     case .stopping, .over: return tell(content.completion, .posix(.ECANCELED))
     case .idle, .dialing, .handshaking, .ready: break
     }
-    guard outboxBytes < parameters.maximumQueuedBytes else { return tell(content.completion, .posix(.ENOBUFS)) }
-    // A final message ends the outgoing direction: nothing can follow it.
-    guard !hasSentFinal else { return tell(content.completion, .posix(.EPIPE)) }
-    hasSentFinal = content.isComplete && content.context.isFinal
-    if case .ready = phase { return encode(content) }
-    // Keep the content out of the outbox: framers get no content before the connection is ready, and their own output
-    // goes first.
-    outboxBytes += Self.sendWeight + (content.data?.count ?? 0)
-    early.append(content)
+    if let refusal = outbox.admit(content) { return tell(content.completion, refusal) }
+    if case .ready = phase { encode(content) } else { outbox.hold(content) }
   }
 
-  /// Sends the content that was queued until the connection became ready.
-  func sendEarly() {
-    // Encoding can lead back to this method: the next content must not overtake the current one.
-    guard case .ready = phase, !isSendingEarly else { return }
-    isSendingEarly = true
-    defer { isSendingEarly = false }
-    while let content = early.popFirst() {
-      outboxBytes -= Self.sendWeight + (content.data?.count ?? 0)
+  /// Sends the content that was held until the connection became ready.
+  func sendHeld() {
+    while case .ready = phase, let content = outbox.takeHeld() {
       encode(content)
+      outbox.didEncodeHeld()
     }
   }
 
@@ -147,8 +132,8 @@ extension ConnectionCore {
       }
       queue(handleEvents: content)
     } else {
-      if let data = content.data, !data.isEmpty || isDatagrams { queue(data) }
-      queue(endOf: content)
+      if let data = content.data, !data.isEmpty || isDatagrams { outbox.append(data) }
+      outbox.append(endOf: content, mayFinish: !isDatagrams)
     }
     writeOn()
   }
@@ -160,42 +145,25 @@ extension ConnectionCore {
       if case .failed(let error) = phase { return tell(content.completion, error) }
       return tell(content.completion, .posix(.ECANCELED))
     }
-    queue(endOf: content)
-  }
-
-  private func queue(endOf content: OutgoingContent) {
-    if content.isComplete, content.context.isFinal, !isDatagrams { outbox.append(.finish) }
-    outbox.append(.done(content.completion))
-    outboxBytes += Self.sendWeight
+    outbox.append(endOf: content, mayFinish: !isDatagrams)
   }
 
   private var isDatagrams: Bool {
     if case .datagrams = carrier { true } else { false }
   }
 
-  private func queue(_ data: Data) {
-    outbox.append(.bytes(data))
-    outboxBytes += data.count
-  }
-
   func writeOn() {
-    while isOpen, !isWriting, let carrier, let next = outbox.popFirst() {
-      switch next {
-      case .done(let completion):
-        // The bytes before this entry were accepted.
-        outboxBytes = max(0, outboxBytes - Self.sendWeight)
-        tell(completion, datagramError)
-        datagramError = nil
-      case .bytes(let data):
-        isWriting = true
+    while isOpen, let carrier, let step = outbox.next() {
+      switch step {
+      case .complete(let completion, let error): tell(completion, error)
+      case .write(let data):
         Task {
           let error = await carrier.write(data)
           self.work.async { self.didWrite(data.count, error) }
         }
       case .finish:
-        isWriting = true
         Task {
-          let error = await carrier.finish()
+          let error = await carrier.finishWriting()
           self.work.async { self.didWrite(0, error) }
         }
       }
@@ -203,13 +171,11 @@ extension ConnectionCore {
   }
 
   private func didWrite(_ count: Int, _ error: TransportError?) {
-    isWriting = false
-    outboxBytes = max(0, outboxBytes - count)
+    outbox.wrote(count)
     guard isOpen else { return }
     if let error {
-      // A datagram that cannot be sent does not affect the next one.
       guard isDatagrams, error.code != .streamClosed else { return fail(ConnectionError(error)) }
-      datagramError = ConnectionError(error)
+      outbox.datagramFailed(ConnectionError(error))
     }
     writeOn()
     concludeIfThrough()
@@ -218,11 +184,7 @@ extension ConnectionCore {
   }
 
   func failSends(_ error: ConnectionError) {
-    outboxBytes = 0
-    while let next = outbox.popFirst() {
-      if case .done(let completion) = next { tell(completion, error) }
-    }
-    while let content = early.popFirst() { tell(content.completion, error) }
+    for completion in outbox.clear() { tell(completion, error) }
   }
 
   private func tell(_ completion: ConnectionSendCompletion, _ error: ConnectionError?) {
@@ -237,20 +199,20 @@ extension ConnectionCore {
     while let events = pipeline?.takeEvents(), !events.isEmpty {
       for event in events { handle(event) }
     }
-    // Send early content only now: the framers' earlier output goes first.
-    sendEarly()
+    // Send held content only now: the framers' earlier output goes first.
+    sendHeld()
     writeOn()
   }
 
   private func handle(_ event: FramerPipeline.Event) {
     switch event {
-    case .write(let data): if isOpen { queue(data) }
+    case .write(let data): if isOpen { outbox.append(data) }
     case .ready: becomeReady()
     case .deliver(let delivery):
       inbox.append(
         delivery.data, ConnectionContentContext(identifier: "message", metadata: delivery.metadata),
         isComplete: delivery.isComplete)
-    case .end: inbox.finish()
+    case .end: inbox.markEnd()
     case .wakeup(let layer, let duration): wake(layer, after: duration)
     case .finished: finishFraming()
     case .failed(let error): fail(error)
@@ -259,17 +221,14 @@ extension ConnectionCore {
 
   private func finishFraming() {
     if case .stopping = phase {
-      hasStopped = true
+      phase = .stopping(isThrough: true)
       return concludeIfThrough()
     }
     guard isOpen else { return }
     guard case .ready = phase else { return fail(ConnectionError(.endedInHandshake("stack"))) }
     hasReadEnd = true
-    inbox.finish()
-    if !hasSentFinal {
-      hasSentFinal = true
-      outbox.append(.finish)
-    }
+    inbox.markEnd()
+    outbox.queueEnd()
     serve()
   }
 
@@ -286,7 +245,7 @@ extension ConnectionCore {
   }
 
   private func wakeUp(_ layer: ObjectIdentifier, _ number: Int) {
-    guard isOpen, let pipeline, alarms.take(layer, number: number) else { return }
+    guard isOpen, let pipeline, alarms.removeWakeup(of: layer, number: number) else { return }
     pipeline.wakeup(layer)
     handleEvents()
     serve()
@@ -318,7 +277,7 @@ extension ConnectionCore.Carrier {
     }
   }
 
-  fileprivate func finish() async -> TransportError? {
+  fileprivate func finishWriting() async -> TransportError? {
     guard case .stream(let stream) = self else { return nil }
     do throws(TransportError) {
       try await stream.finishWriting()

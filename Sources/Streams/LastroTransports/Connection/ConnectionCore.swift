@@ -28,8 +28,8 @@ final class ConnectionCore: @unchecked Sendable {
     case handshaking
     case ready
     case failed(ConnectionError)
-    /// Cancelled, while framers write their last bytes.
-    case stopping
+    /// Cancelled, while framers write their last bytes. `isThrough`: whether all framers have finished stopping.
+    case stopping(isThrough: Bool)
     case over
   }
 
@@ -43,13 +43,6 @@ final class ConnectionCore: @unchecked Sendable {
       case .datagrams(let stream): stream.close()
       }
     }
-  }
-
-  /// An entry of the outbox, which waits for the layer below.
-  enum Outgoing {
-    case bytes(Data)
-    case done(ConnectionSendCompletion)
-    case finish
   }
 
   let endpoint: ConnectionEndpoint
@@ -66,15 +59,7 @@ final class ConnectionCore: @unchecked Sendable {
   var inbox: ConnectionInbox
   var isReading = false
   var hasReadEnd = false
-  /// The sends that wait for the connection to become ready.
-  var early = FirstInFirstOut<OutgoingContent>()
-  var isSendingEarly = false
-  var outbox = FirstInFirstOut<Outgoing>()
-  var outboxBytes = 0
-  var isWriting = false
-  var hasSentFinal = false
-  /// The error of the last datagram written, for the completion behind it.
-  var datagramError: ConnectionError?
+  var outbox: ConnectionOutbox
   var isViable = false
   var watch: (any Cancelable)?
   var dialTask: Task<Void, Never>?
@@ -86,25 +71,17 @@ final class ConnectionCore: @unchecked Sendable {
     self.parameters = parameters
     self.dialer = dialer
     inbox = ConnectionInbox(limit: parameters.maximumMessageBytes)
+    outbox = ConnectionOutbox(limit: parameters.maximumQueuedBytes)
   }
 
   // MARK: from any thread
 
-  func setStateHandler(_ handler: (@Sendable (ConnectionState) -> Void)?) {
+  func set<Handler>(_ handler: Handler?, at place: WritableKeyPath<Shared, Handler?>) {
     // Release the old handler outside the lock: it may hold the last reference to any object.
     let old = shared.withLock { shared in
       guard !shared.isOver else { return handler }
-      defer { shared.stateHandler = handler }
-      return shared.stateHandler
-    }
-    withExtendedLifetime(old) {}
-  }
-
-  func setViabilityHandler(_ handler: (@Sendable (Bool) -> Void)?) {
-    let old = shared.withLock { shared in
-      guard !shared.isOver else { return handler }
-      defer { shared.viabilityHandler = handler }
-      return shared.viabilityHandler
+      defer { shared[keyPath: place] = handler }
+      return shared[keyPath: place]
     }
     withExtendedLifetime(old) {}
   }
@@ -115,7 +92,7 @@ final class ConnectionCore: @unchecked Sendable {
       shared.userQueue = queue
       return true
     }
-    if isFirst { work.async { self.begin(queue) } }
+    if isFirst { work.async { self.startDialing(callbacksOn: queue) } }
   }
 
   func cancel() {
@@ -123,12 +100,12 @@ final class ConnectionCore: @unchecked Sendable {
     work.async { self.stop() }
   }
 
-  func send(_ content: OutgoingContent) { work.async { self.take(content) } }
-  func receive(_ request: ReceiveRequest) { work.async { self.take(request) } }
+  func send(_ content: OutgoingContent) { work.async { self.sendOrHold(content) } }
+  func receive(_ request: ReceiveRequest) { work.async { self.enqueueReceive(request) } }
 
   // MARK: on `work`
 
-  private func begin(_ queue: DispatchQueue) {
+  private func startDialing(callbacksOn queue: DispatchQueue) {
     guard case .idle = phase else { return }
     // A serial queue that targets the user's queue, which may be concurrent.
     callbacks = DispatchQueue(label: "lastro.connection.callbacks", target: queue)
@@ -191,7 +168,7 @@ final class ConnectionCore: @unchecked Sendable {
       phase = .handshaking
       guard let pipeline else {
         becomeReady()
-        return sendEarly()
+        return sendHeld()
       }
       limitHandshake()
       pipeline.start()
@@ -266,7 +243,7 @@ final class ConnectionCore: @unchecked Sendable {
     case .stopping, .over: return
     case .idle, .dialing, .failed: conclude()
     case .handshaking, .ready:
-      phase = .stopping
+      phase = .stopping(isThrough: false)
       abandon()
       guard let pipeline else { return conclude() }
       let isThrough = pipeline.stop()
@@ -276,7 +253,7 @@ final class ConnectionCore: @unchecked Sendable {
   }
 
   private func lastWrites(isThrough: Bool) {
-    hasStopped = isThrough
+    phase = .stopping(isThrough: isThrough)
     concludeIfThrough()
     guard case .stopping = phase else { return }
     let time = parameters.time, limit = parameters.stopTimeout
@@ -288,11 +265,8 @@ final class ConnectionCore: @unchecked Sendable {
     }
   }
 
-  /// Whether all framers have finished stopping.
-  var hasStopped = false
-
   func concludeIfThrough() {
-    guard case .stopping = phase, hasStopped, !isWriting, outbox.isEmpty else { return }
+    guard case .stopping(isThrough: true) = phase, outbox.isDrained else { return }
     conclude()
   }
 

@@ -21,7 +21,7 @@ public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible 
     /// Creates a code from a number.
     public init(integerLiteral value: Int32) { self.init(value) }
     /// Creates a code from a number and a cause.
-    public init(_ rawValue: Int32, cause: TransportError? = nil) {
+    package init(_ rawValue: Int32, cause: TransportError? = nil) {
       self.rawValue = rawValue
       self.cause = cause
     }
@@ -81,7 +81,7 @@ public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible 
   }
 
   /// The error as a `TransportError`, for code below or beside the Transport API.
-  public var transportError: TransportError {
+  package var transportError: TransportError {
     if let cause { return cause }
     switch self {
     case .posix(let code):
@@ -114,7 +114,7 @@ public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible 
   private static func failedTLS(_ code: Code) -> String { "the TLS handshake failed (code \(code))" }
 
   /// Whether the error results from a local cancellation.
-  public var isCancellation: Bool { self == .posix(.ECANCELED) || cause?.code == .cancelled }
+  package var isCancellation: Bool { self == .posix(.ECANCELED) || cause?.code == .cancelled }
 
   /// A description on one line.
   public var description: String {
@@ -179,21 +179,21 @@ extension ConnectionError.Code {
   // The names match `POSIXErrorCode` of Network framework.
 
   /// The connection was cancelled locally.
-  public static var ECANCELED: Self { Self(SystemErrors.cancelled) }
+  public static var ECANCELED: Self { Self(Glibc.ECANCELED) }
   /// A limit passed.
-  public static var ETIMEDOUT: Self { Self(SystemErrors.timedOut) }
+  public static var ETIMEDOUT: Self { Self(Glibc.ETIMEDOUT) }
   /// No server listens at the port.
-  public static var ECONNREFUSED: Self { Self(SystemErrors.refused) }
+  public static var ECONNREFUSED: Self { Self(Glibc.ECONNREFUSED) }
   /// The server reset the connection.
-  public static var ECONNRESET: Self { Self(SystemErrors.reset) }
+  public static var ECONNRESET: Self { Self(Glibc.ECONNRESET) }
   /// The message is longer than the limit.
-  public static var EMSGSIZE: Self { Self(SystemErrors.messageSize) }
+  public static var EMSGSIZE: Self { Self(Glibc.EMSGSIZE) }
   /// The outgoing direction has already ended.
-  public static var EPIPE: Self { Self(SystemErrors.pipe) }
+  public static var EPIPE: Self { Self(Glibc.EPIPE) }
   /// The connection no longer exists.
-  public static var ENOTCONN: Self { Self(SystemErrors.notConnected) }
+  public static var ENOTCONN: Self { Self(Glibc.ENOTCONN) }
   /// The send queue is full.
-  public static var ENOBUFS: Self { Self(SystemErrors.noBuffers) }
+  public static var ENOBUFS: Self { Self(Glibc.ENOBUFS) }
 
   var words: String { self == .ECANCELED ? "the operation was cancelled" : text }
 
@@ -210,16 +210,4 @@ extension ConnectionError.Code {
   var text: String {
     String(cString: strerror(rawValue)).lowercased()
   }
-}
-
-// Inside the type above, these names would refer to its own members.
-private enum SystemErrors {
-  static let cancelled = ECANCELED
-  static let timedOut = ETIMEDOUT
-  static let refused = ECONNREFUSED
-  static let reset = ECONNRESET
-  static let messageSize = EMSGSIZE
-  static let pipe = EPIPE
-  static let notConnected = ENOTCONN
-  static let noBuffers = ENOBUFS
 }

@@ -63,20 +63,14 @@ struct ConnectionInbox {
     var count: Int { data.count - offset }
   }
 
-  private enum End {
-    case clean
-    case failed(ConnectionError)
-  }
-
   /// The overhead that is charged for a piece, so that the number of empty messages is bounded too.
   private static let pieceWeight = 128
 
   private let limit: Int
   private var pieces: [Piece] = []
   private var first = 0
-  private var requests: [ReceiveRequest] = []
-  private var served = 0
-  private var end: End?
+  private var requests = FirstInFirstOut<ReceiveRequest>()
+  private var end: Result<Void, ConnectionError>?
   /// The available bytes and pieces of the message at the front, and whether it is complete.
   private var messageBytes = 0
   private var messagePieces = 0
@@ -88,7 +82,7 @@ struct ConnectionInbox {
   init(limit: Int) { self.limit = limit }
 
   /// Whether a receive is pending.
-  var isAwaited: Bool { served < requests.count }
+  var isAwaited: Bool { !requests.isEmpty }
 
   mutating func append(_ data: Data, _ context: ConnectionContentContext, isComplete: Bool) {
     guard end == nil else { return }
@@ -99,41 +93,31 @@ struct ConnectionInbox {
   }
 
   /// Marks the end of the content.
-  mutating func finish() { if end == nil { end = .clean } }
+  mutating func markEnd() { if end == nil { end = .success(()) } }
 
-  mutating func fail(_ error: ConnectionError) { if end == nil { end = .failed(error) } }
+  mutating func fail(_ error: ConnectionError) { if end == nil { end = .failure(error) } }
 
   mutating func add(_ request: ReceiveRequest) { requests.append(request) }
 
   /// Drops all content; returns the failed results of the pending receives.
   mutating func cancel() -> [ReceiveAnswer] {
-    let waiting = requests[served...]
+    var answers: [ReceiveAnswer] = []
+    while let answer = failNext(.posix(.ECANCELED)) { answers.append(answer) }
     self = ConnectionInbox(limit: limit)
-    end = .failed(.posix(.ECANCELED))
-    return waiting.map { ReceiveAnswer(completion: $0.completion, error: .posix(.ECANCELED)) }
+    end = .failure(.posix(.ECANCELED))
+    return answers
   }
 
   /// Fails the first pending receive without any other effect.
   mutating func failNext(_ error: ConnectionError) -> ReceiveAnswer? {
-    guard isAwaited else { return nil }
-    return ReceiveAnswer(completion: nextRequest().completion, error: error)
+    requests.popFirst().map { ReceiveAnswer(completion: $0.completion, error: error) }
   }
 
   /// Returns the result of the next receive that can be served; `nil` if none can be.
   mutating func nextAnswer() -> ReceiveAnswer? {
-    guard isAwaited, let answer = answer(requests[served]) else { return nil }
-    _ = nextRequest()
+    guard let request = requests.next, let answer = answer(request) else { return nil }
+    _ = requests.popFirst()
     return answer
-  }
-
-  private mutating func nextRequest() -> ReceiveRequest {
-    let request = requests[served]
-    served += 1
-    if served == requests.count || served > 64 {
-      requests.removeFirst(served)
-      served = 0
-    }
-    return request
   }
 
   private mutating func answer(_ request: ReceiveRequest) -> ReceiveAnswer? {
@@ -146,27 +130,27 @@ struct ConnectionInbox {
       return answer
     }
     guard isEnough || end != nil else { return nil }
-    if !isEnough, case .failed(let error) = end { answer.error = error }
+    if !isEnough, case .failure(let error)? = end { answer.error = error }
     let count = min(messageBytes, request.maximum)
     answer.isComplete = isMessageComplete && count == messageBytes
     let isEndOfStream = answer.isComplete && answer.context?.isFinal ?? false
-    let data = take(count)
+    let data = removeContent(count)
     answer.data = data.isEmpty && (isEndOfStream || answer.error != nil) ? nil : data
     return answer
   }
 
-  private func ended(_ answer: ReceiveAnswer, _ end: End) -> ReceiveAnswer {
+  private func ended(_ answer: ReceiveAnswer, _ end: Result<Void, ConnectionError>) -> ReceiveAnswer {
     var answer = answer
     switch end {
-    case .clean:
+    case .success:
       answer.context = .finalMessage
       answer.isComplete = true
-    case .failed(let error): answer.error = error
+    case .failure(let error): answer.error = error
     }
     return answer
   }
 
-  private mutating func take(_ count: Int) -> Data {
+  private mutating func removeContent(_ count: Int) -> Data {
     var data = Data()
     var left = count
     // Together with the last available byte, remove empty pieces too.

@@ -7,6 +7,9 @@ struct FirstInFirstOut<Element> {
 
   var isEmpty: Bool { first == elements.count }
 
+  /// The element that is removed next; `nil` if there is none.
+  var next: Element? { isEmpty ? nil : elements[first] }
+
   mutating func append(_ element: Element) { elements.append(element) }
 
   mutating func popFirst() -> Element? {

@@ -16,7 +16,7 @@ struct FramerAlarms {
   mutating func cancel(_ framer: ObjectIdentifier) { tasks.removeValue(forKey: framer)?.task.cancel() }
 
   /// Removes the wakeup of a framer, and returns whether it has this number.
-  mutating func take(_ framer: ObjectIdentifier, number: Int) -> Bool {
+  mutating func removeWakeup(of framer: ObjectIdentifier, number: Int) -> Bool {
     guard tasks[framer]?.number == number else { return false }
     tasks[framer] = nil
     return true

@@ -53,7 +53,7 @@ public final class NetworkConnection: Connection {
   deinit { core.cancel() }
 
   /// A copy of the parameters; changes to it have no effect on the connection.
-  public var parameters: ConnectionParameters { core.parameters.copy() }
+  package var parameters: ConnectionParameters { core.parameters.copy() }
   /// The current state. It may be read from any thread.
   public var state: ConnectionState { core.shared.withLock { $0.state } }
   /// The outcome of the start; `nil` while it is open.
@@ -69,19 +69,17 @@ public final class NetworkConnection: Connection {
   }
   /// The facts about the stream below; `nil` before it is connected.
   public var facts: StreamFacts? { core.shared.withLock { $0.facts } }
-  /// The queue passed to `start(queue:)`; `nil` before the start.
-  public var queue: DispatchQueue? { core.shared.withLock { $0.userQueue } }
 
   /// A closure that is called with each new state; see ``Connection/stateUpdateHandler``.
   public var stateUpdateHandler: (@Sendable (ConnectionState) -> Void)? {
     get { core.shared.withLock { $0.stateHandler } }
-    set { core.setStateHandler(newValue) }
+    set { core.set(newValue, at: \.stateHandler) }
   }
 
   /// A closure that is called when viability changes; see ``Connection/viabilityUpdateHandler``.
   public var viabilityUpdateHandler: (@Sendable (Bool) -> Void)? {
     get { core.shared.withLock { $0.viabilityHandler } }
-    set { core.setViabilityHandler(newValue) }
+    set { core.set(newValue, at: \.viabilityHandler) }
   }
 
   /// Starts connecting; handlers and completions are called on this queue.

@@ -3,21 +3,13 @@
 package import FoundationEssentials
 package import Lastro
 internal import LastroSupport
+internal import LastroTunnels
 
 /// A stream whose bytes a ``StreamTransform`` changes in both directions. It is meant for custom dialers;
 /// ``NetworkConnectionFactory`` builds whole transports from it.
 package final class TransformedStream: ByteStream {
-  private struct State {
-    var bytes = Data()
-    var hasEnded = false
-    /// The error that ended reading, which every later read throws again.
-    var error: TransportError?
-    var isClosed = false
-    var turns = Turns()
-  }
-
   private let base: any ByteStream
-  private let state = Lock(State())
+  private let state = Lock(FramedState())
   /// A lock held only while the application's transform runs, so that a transform can use its stream, which takes the
   /// other lock.
   private let transform: Lock<any StreamTransform>
@@ -45,29 +37,15 @@ package final class TransformedStream: ByteStream {
     try begin(.reading)
     defer { end(.reading) }
     while true {
-      if let step = taken(upTo: maximum) { return try step.get() }
+      if let step = state.withLock({ $0.taken(upTo: maximum) }) { return try step.get() }
       try takeIn(try await base.read(upTo: 65_536, within: limit))
-    }
-  }
-
-  private func taken(upTo maximum: Int) -> Result<Data?, TransportError>? {
-    state.withLock { state in
-      if state.isClosed { return .failure(.streamClosed) }
-      if !state.bytes.isEmpty {
-        defer { state.bytes = state.bytes.dropFirst(maximum) }
-        return .success(Data(state.bytes.prefix(maximum)))
-      }
-      if let error = state.error { return .failure(error) }
-      return state.hasEnded ? .success(nil) : nil
     }
   }
 
   private func takeIn(_ read: Data?) throws(TransportError) {
     if read == nil { state.withLock { $0.hasEnded = true } }
     let bytes = try transformed { transform in try read.map { try transform.incoming($0) } ?? transform.ending() }
-    state.withLock { state in
-      if !state.isClosed { state.bytes = bytes }
-    }
+    state.withLock { $0.takeIn(bytes) }
   }
 
   /// Writes all bytes; see `ByteStream`.
@@ -86,10 +64,7 @@ package final class TransformedStream: ByteStream {
 
   /// Closes the stream below.
   package func close() {
-    state.withLock { state in
-      state.isClosed = true
-      state.bytes = Data()
-    }
+    state.withLock { $0.close() }
     base.close()
   }
 
@@ -98,7 +73,7 @@ package final class TransformedStream: ByteStream {
       return try transform.withLock { try body(&$0) }
     } catch {
       let failure = error as? TransportError ?? .unreadableWire(error)
-      state.withLock { $0.error = failure }
+      state.withLock { $0.failure = failure }
       base.close()
       throw failure
     }

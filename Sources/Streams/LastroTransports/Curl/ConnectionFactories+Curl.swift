@@ -19,6 +19,8 @@ extension WispConnectionFactory {
   ///
   /// - Throws: `ConfigurationError`, as the other initializers do.
   public init(serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool) throws(ConfigurationError) {
-    try self.init(serverAddress: serverAddress, cert: cert, iatMode: iatMode, dialer: CurlDialer.shared)
+    try self.init(
+      serverAddress: serverAddress, cert: cert, iatMode: iatMode,
+      factory: NetworkConnectionFactory(to: serverAddress, dialer: CurlNetworkStack.sharedDialer))
   }
 }

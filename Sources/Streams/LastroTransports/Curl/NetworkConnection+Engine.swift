@@ -4,8 +4,8 @@ internal import Lastro
 internal import LastroCurl
 
 extension NetworkConnection {
-  /// Creates a connection that the shared engine dials (`CurlDialer.shared`), as `NWConnection(to:using:)` uses the
-  /// system's network stack.
+  /// Creates a connection that the shared engine dials (`CurlNetworkStack.sharedDialer`), as `NWConnection(to:using:)`
+  /// uses the system's network stack.
   ///
   /// Its viability follows the kernel's reports of network changes
   /// (``ConnectionParameters/watchesNetworkPath``).
@@ -14,7 +14,7 @@ extension NetworkConnection {
   ///   - endpoint: the destination.
   ///   - parameters: the transport protocol, TLS and framers. They are copied.
   public convenience init(to endpoint: ConnectionEndpoint, using parameters: ConnectionParameters) {
-    self.init(to: endpoint, using: parameters.watched(), dialer: CurlDialer.shared)
+    self.init(to: endpoint, using: parameters.watched(), dialer: CurlNetworkStack.sharedDialer)
   }
 }
 

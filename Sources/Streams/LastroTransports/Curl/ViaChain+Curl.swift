@@ -5,14 +5,19 @@ public import LastroCurl
 public import LastroTunnels
 
 extension ViaChain {
-  /// Returns the dialer of this chain over an engine, with the engine's options and judges: pins hold through every
-  /// chain, and the engine's proxies are used on the way to the first hop.
+  /// Returns the dialer of this chain over the engine of a stack, with the engine's options and judges: pins hold
+  /// through every chain, and the engine's proxies are used on the way to the first hop.
   ///
   /// A chain without hops returns the engine's own dialer.
   ///
   /// - Throws: `ConfigurationError` for credentials that a tunnel cannot carry.
-  public func dialer(on engine: CurlTransport) throws(ConfigurationError) -> any Dialer {
-    try dialer(over: CurlDialer(transport: engine), connection: engine.connection)
+  public func dialer(on stack: CurlNetworkStack) throws(ConfigurationError) -> any Dialer {
+    try dialer(on: stack.transport)
+  }
+
+  /// Returns the dialer of this chain over an engine.
+  package func dialer(on engine: CurlTransport) throws(ConfigurationError) -> any Dialer {
+    try dialer(over: engine, connection: engine.connection)
   }
 
   /// Returns the dialer of this chain.
@@ -22,7 +27,7 @@ extension ViaChain {
   ///   - connection: the TLS options behind the first hop, unless a request has its own. The judge is always asked.
   /// - Throws: `ConfigurationError` for credentials that a tunnel cannot carry.
   public func dialer(
-    over base: any Dialer = CurlDialer.shared, connection: ConnectionOptions = ConnectionOptions()
+    over base: any Dialer = CurlNetworkStack.sharedDialer, connection: ConnectionOptions = ConnectionOptions()
   ) throws(ConfigurationError) -> any Dialer {
     try dialer(over: base) { TLSDialer(over: $0, connection: connection) }
   }

@@ -341,7 +341,7 @@ final class FramerPipeline {
     guard layer.input.isSpent, !layer.input.hasToldEnd, layer.failure == nil else { return !deliveries.isEmpty }
     guard layer.phase == .ready else { return failUnready(layer) }
     layer.input.hasToldEnd = true
-    if index == 0 { end() } else { layers[index - 1].input.hasEnded = true }
+    if index == 0 { deliverEnd() } else { layers[index - 1].input.hasEnded = true }
     return true
   }
 
@@ -355,7 +355,7 @@ final class FramerPipeline {
     events.append(.deliver(delivery))
   }
 
-  private func end() {
+  private func deliverEnd() {
     guard !hasEnded else { return }
     hasEnded = true
     if isMessageOpen, let top = layers.first {

@@ -19,12 +19,12 @@ public final class ProtocolDefinition: Sendable, Hashable, CustomStringConvertib
 
   /// Creates the definition of a protocol that is not a framer. Its options are refused in a stack of application
   /// protocols.
-  public init(name: String) {
+  package init(name: String) {
     self.name = name
     implementation = nil
   }
 
-  /// Whether both are the same object.
+  /// Compares the identities.
   public static func == (lhs: ProtocolDefinition, rhs: ProtocolDefinition) -> Bool { lhs === rhs }
   /// Hashes the identity.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
@@ -44,8 +44,8 @@ public protocol ProtocolOptions: Sendable {
 
 /// The metadata of a protocol for one message; it corresponds to `NWProtocolMetadata` of Network framework.
 ///
-/// ``ProtocolFramer/Message`` is an implementation with keys and values. A protocol may define its own type, which a
-/// framer gets from ``ProtocolFramer/Message/attachment``.
+/// ``ProtocolFramer/Message`` is an implementation with keys and values, and ``WebSocketProtocol/Metadata`` is that of
+/// WebSocket.
 public protocol ProtocolMetadata: AnyObject, Sendable {
   /// The protocol that the metadata belongs to.
   var definition: ProtocolDefinition { get }

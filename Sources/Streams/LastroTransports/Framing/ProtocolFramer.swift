@@ -57,7 +57,7 @@ public enum ProtocolFramer {
     public let definition: ProtocolDefinition
     /// Metadata of a protocol's own type: the object that the sender put into the context instead of a `Message`, or
     /// that the receiver will find there instead of this one. `nil` if there is none.
-    public let attachment: (any ProtocolMetadata)?
+    package let attachment: (any ProtocolMetadata)?
     private let values = Lock<[String: any Sendable]>([:])
 
     /// Creates a message without values.
@@ -70,7 +70,7 @@ public enum ProtocolFramer {
     public convenience init(instance: Instance) { self.init(definition: instance.definition) }
 
     /// Creates a message that wraps metadata of a protocol's own type.
-    public init(attachment: any ProtocolMetadata) {
+    package init(attachment: any ProtocolMetadata) {
       definition = attachment.definition
       self.attachment = attachment
     }
@@ -90,8 +90,8 @@ public enum ProtocolFramer {
     var metadata: any ProtocolMetadata { attachment ?? self }
   }
 
-  /// An error of a framer or of its input. It ends the connection, unless a framer left part of a message to send
-  /// unwritten, which fails only the send.
+  /// An error of a framer or of its input. It ends the connection; but if a framer did not write all of a message, only
+  /// the send fails.
   public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of error.
     package enum Reason: Sendable, Hashable {
@@ -164,7 +164,7 @@ extension ProtocolFramer {
   /// It may be used only within the methods of its ``ProtocolFramerImplementation``.
   public final class Instance {
     /// The protocol that this framer implements.
-    public var definition: ProtocolDefinition { options.definition }
+    package var definition: ProtocolDefinition { options.definition }
     /// The options of this framer in the parameters.
     public let options: any ProtocolOptions
     /// The destination of the connection; `nil` if it is unknown.

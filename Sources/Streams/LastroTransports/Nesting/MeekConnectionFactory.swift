@@ -4,18 +4,12 @@ public import FoundationEssentials
 public import Lastro
 internal import LastroTunnels
 
-/// meek as a pluggable transport (`MeekDialer`), with the initialisers that the Swift Transport API defines (§1.2).
+/// meek as a pluggable transport (`Tunnel.meek`), with the initialisers that the Swift Transport API defines (§1.2).
 ///
 /// The meek server determines the destination of its connections. For parameters that ask for UDP, ``connect(using:)``
 /// returns `nil`.
 public struct MeekConnectionFactory: ConnectionFactory {
-  private enum Base: Sendable {
-    case stack(any HTTPNetworkStack)
-    case nested(NestedConnectionFactory)
-  }
-
-  private let server: MeekServer
-  private let base: Base
+  private let connections: NetworkConnectionFactory
 
   /// Creates a factory whose requests are sent by a stack.
   ///
@@ -23,10 +17,10 @@ public struct MeekConnectionFactory: ConnectionFactory {
   ///   - to: the URL to contact: that of the front, or of the server itself.
   ///   - serverURL: the URL of the meek server.
   ///   - stack: the stack that sends the requests.
-  /// - Throws: `ConfigurationError` if a URL cannot be used: see `MeekDialer`.
+  /// - Throws: `ConfigurationError` if a URL cannot be used: see `Tunnel.meek`.
   public init(to: URL, serverURL: URL, stack: any HTTPNetworkStack) throws(ConfigurationError) {
-    server = try MeekServer(to: to, serverURL: serverURL)
-    base = .stack(stack)
+    let server = try MeekServer(to: to, serverURL: serverURL)
+    connections = NetworkConnectionFactory(to: .somewhere, dialer: MeekDialer(server, through: stack))
   }
 
   /// Creates a factory over the connections of another factory, which lead to the front, and use TLS if it is `https`.
@@ -35,22 +29,14 @@ public struct MeekConnectionFactory: ConnectionFactory {
   /// - Throws: `ConfigurationError`, as above.
   public init(to: URL, serverURL: URL, factory: any ConnectionFactory) throws(ConfigurationError) {
     let server = try MeekServer(to: to, serverURL: serverURL)
-    self.server = server
-    base = .nested(
-      try NestedConnectionFactory(to: .somewhere, over: factory) { below in
-        MeekDialer(server, over: CarriedDialer(below: below))
-      })
+    connections = try NetworkConnectionFactory(to: .somewhere, factory: factory) { below in
+      MeekDialer(server, over: CarriedDialer(below: below))
+    }
   }
 
   /// Creates a connection; returns `nil` for UDP.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
-    guard parameters.defaultProtocolStack.transportProtocol == .tcp else { return nil }
-    switch base {
-    case .nested(let factory): return factory.connect(using: parameters)
-    case .stack(let stack):
-      return NetworkConnection(
-        to: .somewhere, using: parameters, dialer: MeekDialer(server, through: stack))
-    }
+    parameters.isDatagrams ? nil : connections.connect(using: parameters)
   }
 }
 

@@ -3,7 +3,7 @@
 public import Lastro
 package import LastroTunnels
 
-/// obfs4 as a pluggable transport (`WispDialer`), with the initialisers that the Swift Transport API defines for Wisp
+/// obfs4 as a pluggable transport (`Tunnel.wisp`), with the initialisers that the Swift Transport API defines for Wisp
 /// (§1.2).
 ///
 /// The obfs4 server determines the destination of its connections. For parameters that ask for UDP, ``connect(using:)``
@@ -14,28 +14,17 @@ package import LastroTunnels
 /// let connection = factory.connect(using: .tcp)
 /// ```
 public struct WispConnectionFactory: ConnectionFactory {
-  private let nested: NestedConnectionFactory
+  private let nested: NetworkConnectionFactory
 
-  /// Creates a factory that reaches its server through a dialer.
+  /// Creates a factory over the connections of another factory, which lead to the obfs4 server. Each connection uses
+  /// one of them.
   ///
   /// - Parameters:
   ///   - serverAddress: the obfs4 server: an IPv4 address, an IPv6 address or a name, with a port.
   ///   - cert: the certificate of the server, with or without a trailing `==`.
   ///   - iatMode: whether writes are split and delayed: true is mode 1, false is mode 0.
-  ///   - dialer: the dialer that reaches the obfs4 server.
+  ///   - factory: the factory whose connections lead to the obfs4 server.
   /// - Throws: `ConfigurationError` for any other kind of endpoint, and for a certificate that is not valid.
-  package init(
-    serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool, dialer: any Dialer
-  ) throws(ConfigurationError) {
-    try self.init(
-      serverAddress: serverAddress, cert: cert, iatMode: iatMode,
-      factory: NetworkConnectionFactory(to: serverAddress, dialer: dialer))
-  }
-
-  /// Creates a factory over the connections of another factory, which lead to the obfs4 server. Each connection uses
-  /// one of them.
-  ///
-  /// - Throws: `ConfigurationError`, as above.
   public init(
     serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool, factory: any ConnectionFactory
   ) throws(ConfigurationError) {
@@ -49,7 +38,8 @@ public struct WispConnectionFactory: ConnectionFactory {
   public init(
     serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool, connection: any Connection
   ) throws(ConfigurationError) {
-    try self.init(to: Self.server(serverAddress, cert, iatMode), connection: connection)
+    let server = try Self.server(serverAddress, cert, iatMode)
+    nested = try NetworkConnectionFactory(to: .somewhere, connection: connection) { WispDialer(server, over: $0) }
   }
 
   /// Creates a factory over the connections of another factory, with any mode of the server: the Boolean `iatMode` of
@@ -60,23 +50,7 @@ public struct WispConnectionFactory: ConnectionFactory {
   ///   - factory: the factory whose connections lead to the obfs4 server.
   /// - Throws: `ConfigurationError`, as above.
   package init(to server: WispServer, factory: any ConnectionFactory) throws(ConfigurationError) {
-    nested = try NestedConnectionFactory(to: .somewhere, over: factory) { WispDialer(server, over: $0) }
-  }
-
-  /// Creates a factory over a single connection, with any mode of the server.
-  ///
-  /// - Throws: `ConfigurationError`, as above.
-  package init(to server: WispServer, connection: any Connection) throws(ConfigurationError) {
-    nested = try NestedConnectionFactory(to: .somewhere, over: connection) { WispDialer(server, over: $0) }
-  }
-
-  /// Creates a factory that reaches its server through a dialer, with any mode of the server.
-  ///
-  /// - Throws: `ConfigurationError`, as above.
-  package init(to server: WispServer, dialer: any Dialer) throws(ConfigurationError) {
-    let address = ConnectionEndpoint.hostPort(
-      host: .init(server.host), port: .init(integerLiteral: UInt16(clamping: server.port)))
-    try self.init(to: server, factory: NetworkConnectionFactory(to: address, dialer: dialer))
+    nested = try NetworkConnectionFactory(to: .somewhere, factory: factory) { WispDialer(server, over: $0) }
   }
 
   /// Creates a connection through the obfs4 server. Returns `nil` for UDP. A factory over a single connection also
@@ -88,7 +62,7 @@ public struct WispConnectionFactory: ConnectionFactory {
   private static func server(
     _ address: ConnectionEndpoint, _ cert: String, _ iatMode: Bool
   ) throws(ConfigurationError) -> WispServer {
-    let (host, port) = try NestedConnectionFactory.address(of: address)
+    let (host, port) = try NetworkConnectionFactory.address(of: address)
     return try WispServer(host: host, port: port, certificate: Secret(cert), mode: iatMode ? .paused : .immediate)
   }
 }

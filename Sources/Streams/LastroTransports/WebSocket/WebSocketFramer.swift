@@ -84,14 +84,14 @@ final class WebSocketFramer: ProtocolFramerImplementation {
     do throws(HeadViolation) {
       guard let head = try answer.head(in: bytes, at: &position) else { return false }
       bytes.removeFirst(position)
-      return finish(head, framer)
+      return completeHandshake(head, framer)
     } catch {
       fail(framer, error.transportError)
       return false
     }
   }
 
-  private func finish(_ answer: ResponseHead, _ framer: ProtocolFramer.Instance) -> Bool {
+  private func completeHandshake(_ answer: ResponseHead, _ framer: ProtocolFramer.Instance) -> Bool {
     guard answer.status == 101 else {
       fail(
         framer,
@@ -105,9 +105,7 @@ final class WebSocketFramer: ProtocolFramerImplementation {
     } catch {
       fail(
         framer,
-        TransportError(
-          stage: .response, code: .protocolViolation, message: error.message,
-          hint: "the server, or something in front of it, does not support WebSocket"))
+        TransportError(stage: .response, code: .protocolViolation, message: error.message, hint: error.hint))
       return false
     }
     isOpen = true

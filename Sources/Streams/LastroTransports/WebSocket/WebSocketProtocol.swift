@@ -9,7 +9,7 @@ public import LastroWebSocket
 /// framework.
 ///
 /// ```swift
-/// let connection = NetworkConnection(to: .url(url), using: .webSocket, dialer: CurlDialer.shared)
+/// let connection = NetworkConnection(to: .url(url), using: .webSocket, dialer: CurlNetworkStack.sharedDialer)
 /// let metadata = WebSocketProtocol.Metadata(opcode: .text)
 /// let context = ConnectionContentContext(identifier: "text", metadata: [metadata])
 /// ```
@@ -19,7 +19,7 @@ public import LastroWebSocket
 /// ``Metadata`` in the context. When the connection is cancelled, it sends a Close frame and waits for that of the
 /// server.
 public enum WebSocketProtocol {
-  /// The key of the metadata.
+  /// The key of ``Metadata``.
   public static let definition = ProtocolDefinition(implementation: WebSocketFramer.self)
 
   /// The type of a frame (RFC 6455 §5.2).
@@ -47,7 +47,7 @@ public enum WebSocketProtocol {
     /// The maximum size of a received message. Default 1 MiB. Larger messages end the connection.
     public var maximumMessageSize = 1 << 20
     /// Additional header fields of the handshake. Default: none.
-    public var additionalHeaders = RawHeaders()
+    public var additionalHeaders: RawHeaders = [:]
     /// The subprotocols to offer. Default: none.
     public var subprotocols: [String] = []
     /// The URL of the handshake, such as `ws://example.org/chat`. Default `nil`: the endpoint's URL, else `/` on its

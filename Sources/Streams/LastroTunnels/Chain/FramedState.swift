@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FoundationEssentials
-internal import Lastro
-internal import LastroSupport
+package import FoundationEssentials
+package import Lastro
+package import LastroSupport
 
-/// The state of both directions of a framed stream over another stream.
-struct FramedState {
+/// The state of both directions of a stream that decodes the bytes of another stream.
+package struct FramedState: Sendable {
   /// The decoded bytes that were not read yet.
-  private(set) var bytes = Data()
-  var hasEnded = false
+  package private(set) var bytes = Data()
+  package var hasEnded = false
   /// The error that ended the stream, which every call throws again; a read throws it after the bytes before it.
-  var failure: TransportError?
+  package var failure: TransportError?
   /// The error that ended writing, while reading continues.
-  var writeFailure: TransportError?
+  package var writeFailure: TransportError?
   /// Whether the outgoing direction has ended.
-  private(set) var isFinished = false
-  private(set) var isClosed = false
-  var turns = Turns()
+  package private(set) var isFinished = false
+  package private(set) var isClosed = false
+  package var turns = Turns()
+
+  package init() {}
 
   /// The reason why nothing can be written; `nil` if writing is possible.
-  var refusal: TransportError? { isClosed || isFinished ? .streamClosed : failure ?? writeFailure }
+  package var refusal: TransportError? { isClosed || isFinished ? .streamClosed : failure ?? writeFailure }
 
   /// Returns the result of a read; `nil` if more bytes are needed first.
-  mutating func taken(upTo maximum: Int) -> Result<Data?, TransportError>? {
+  package mutating func taken(upTo maximum: Int) -> Result<Data?, TransportError>? {
     if isClosed { return .failure(.streamClosed) }
     if !bytes.isEmpty {
       // Release an empty slice: a slice that grows may keep the bytes already read.
@@ -34,20 +36,20 @@ struct FramedState {
   }
 
   /// - Parameter failure: the error after these bytes.
-  mutating func takeIn(_ output: [UInt8], _ failure: TransportError?) {
-    if !isClosed { bytes += output }
+  package mutating func takeIn(_ output: some Sequence<UInt8>, _ failure: TransportError? = nil) {
+    if !isClosed { bytes.append(contentsOf: output) }
     if let failure { self.failure = failure }
   }
 
   /// Ends the outgoing direction.
   ///
   /// - Returns: the reason why it had already ended; `nil` if it had not.
-  mutating func finish() -> TransportError? {
+  package mutating func finishWriting() -> TransportError? {
     isFinished = true
     return isClosed ? .streamClosed : failure ?? writeFailure
   }
 
-  mutating func close() {
+  package mutating func close() {
     isClosed = true
     bytes = Data()
   }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 
 /// A proxy: its address, and the user and password for it.
 ///
 /// Its description contains no password.
-public struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
+package struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
   /// The user and password for a proxy.
   package struct Credentials: Sendable, Hashable {
     /// The user; may appear in logs.
@@ -27,40 +27,28 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
   /// The user and password for the proxy. Default `nil`: it requires none.
   package let credentials: Credentials?
 
-  /// Creates a proxy that requires no password.
+  /// Creates a proxy.
   ///
   /// - Parameters:
   ///   - host: the host name or IP address.
   ///   - port: the port.
+  ///   - credentials: the user and password for it. Default: none.
+  ///   - name: the name of the server in errors.
   /// - Throws: `ConfigurationError` if the host is invalid, or if the port is not 1 to 65,535.
-  public init(host: String, port: Int) throws(ConfigurationError) {
-    try self.init(host: host, port: port, credentials: nil)
-  }
-
-  /// Creates a proxy that requires a user and a password.
-  ///
-  /// - Parameters:
-  ///   - host: the host name or IP address.
-  ///   - port: the port.
-  ///   - user: the user; may appear in logs.
-  ///   - password: the password.
-  /// - Throws: `ConfigurationError` if the host is invalid, or if the port is not 1 to 65,535.
-  public init(host: String, port: Int, user: String, password: Secret) throws(ConfigurationError) {
-    try self.init(host: host, port: port, credentials: Credentials(user: user, password: password))
-  }
-
-  package init(host: String, port: Int, credentials: Credentials?) throws(ConfigurationError) {
+  package init(
+    host: String, port: Int, credentials: Credentials? = nil, called name: String = "the proxy"
+  ) throws(ConfigurationError) {
     do throws(TransportError) {
       self.host = try NestedTarget(host: host, port: port).hostText
     } catch {
-      throw ConfigurationError("the proxy's address is not valid: \(error.message)", hint: error.hint)
+      throw ConfigurationError("\(name)'s address is not valid: \(error.message)", hint: error.hint)
     }
     self.port = port
     self.credentials = credentials
   }
 
   /// The proxy in the form `user@proxy.example:1080`, without the password.
-  public var description: String {
+  package var description: String {
     credentials.map { "\($0.user)@\(address)" } ?? address
   }
 

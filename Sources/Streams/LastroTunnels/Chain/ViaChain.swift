@@ -11,16 +11,29 @@ public import Lastro
 ///
 /// | Written | Tunnel |
 /// | --- | --- |
-/// | `socks5://[USER:PASSWORD@]HOST[:PORT]` | ``SOCKS5Dialer``; port 1080 by default. Names go to the proxy, always |
+/// | `socks5://[USER:PASSWORD@]HOST[:PORT]` | SOCKS 5; port 1080 by default. Names go to the proxy, always |
 /// | `socks5h://…` | the same, in curl's notation |
-/// | `http://[USER:PASSWORD@]HOST:PORT` | ``HTTPConnectDialer`` |
+/// | `http://[USER:PASSWORD@]HOST:PORT` | HTTP CONNECT |
 /// | `https://[USER:PASSWORD@]HOST[:PORT]` | the same with TLS to the proxy; port 443 by default |
-/// | `meek:URL[?front=HOST[:PORT]]` | ``MeekDialer``: `URL` is the meek server's, `front` is contacted instead |
-/// | `obfs4:HOST:PORT?cert=CERT[&iat-mode=0\|1\|2]`, or a bridge line | ``WispDialer``; see ``WispServer/init(_:)`` |
-/// | `ss://USER@HOST:PORT[/][?QUERY][#NAME]` | ``ShadowsocksDialer``; see ``ShadowsocksServer/init(_:)`` |
+/// | `meek:URL[?front=HOST[:PORT]]` | meek: `URL` is the meek server's, `front` is contacted instead |
+/// | `obfs4:HOST:PORT?cert=CERT[&iat-mode=0\|1\|2]`, or a bridge line | obfs4, see below |
+/// | `ss://USER@HOST:PORT[/][?QUERY][#NAME]` | Shadowsocks, see below |
 ///
 /// Percent-encoding in the user and password of proxies is decoded; write `%40` for `@`, `%3A` for `:` in the user,
 /// `%2F` for `/`. All other items in the query of a meek URL are preserved. Descriptions contain no password.
+///
+/// obfs4 has two forms. The items `node-id` and `public-key`, as published by old servers, may replace `cert`. The
+/// default of `iat-mode` is 0.
+///
+/// - `obfs4:HOST:PORT?cert=CERT[&iat-mode=0|1|2]`: items in any order, each once, separated by `&` or `;`; IPv6 in
+///   brackets. `%2B`, `%2F` and `%3D` in a value are decoded to `+`, `/` and `=`; `+` is not decoded.
+/// - `[Bridge ]obfs4 HOST:PORT [FINGERPRINT] cert=CERT [iat-mode=…]`, the line of Tor's configuration: the fingerprint,
+///   40 hexadecimal digits, and unknown items are ignored.
+///
+/// `USER` of a Shadowsocks URI (SIP002) is `METHOD:PASSWORD`, in base64 (standard or URL-safe alphabet, with or without
+/// padding) or percent-encoded, split at the first colon. The query and the name are ignored, except that `plugin` is
+/// refused, because a server cannot be reached without its plugin. So are stream ciphers, and the methods of 2022
+/// (SIP022).
 public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
   /// A tunnel of a chain.
   package enum Hop: Sendable, Hashable, CustomStringConvertible {
@@ -61,7 +74,8 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
 
   /// Parses a chain.
   ///
-  /// - Throws: `ConfigurationError` with the number of the hop.
+  /// - Throws: `ConfigurationError` with the number of the hop. It contains no password, and no part of a
+  ///   certificate.
   public init(_ texts: [String]) throws(ConfigurationError) {
     hops = []
     for (index, text) in texts.enumerated() {
@@ -80,7 +94,7 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
   ///
   /// - Parameters:
   ///   - base: the dialer that reaches the first hop. It must support TLS.
-  ///   - secure: puts TLS over a dialer, like `TLSDialer` of `LastroCurl`.
+  ///   - secure: puts TLS over a dialer, like `addingTLS(connection:)` of `LastroCurl`.
   /// - Throws: `ConfigurationError` for credentials that a tunnel cannot carry.
   public func dialer(
     over base: any Dialer, securing secure: (any Dialer) -> any Dialer

@@ -2,17 +2,13 @@
 
 internal import FoundationEssentials
 internal import HTTPTypes
-public import Lastro
+package import Lastro
 internal import LastroHTTP
 internal import LastroSupport
 internal import LastroWire
 
-/// A tunnel through an HTTP proxy by CONNECT (RFC 9110 §9.3.6), plain or over TLS, with Basic credentials (RFC 7617) if
-/// the proxy requires them.
-///
-/// The proxy resolves names. The tunnel carries bytes: put a `TLSDialer` over it for TLS with the host. Datagrams are
-/// refused.
-public struct HTTPConnectDialer: Dialer {
+/// The dialer of ``Tunnel/httpConnect(host:port:login:tls:over:)``.
+package struct HTTPConnectDialer: TunnelDialer {
   /// The proxy that is asked to connect.
   package let proxy: ProxyServer
   /// The TLS parameters for the proxy itself (`https://` proxies); `nil`: no TLS.
@@ -29,7 +25,7 @@ public struct HTTPConnectDialer: Dialer {
   ///   - below: the dialer that reaches the proxy: directly, or through another tunnel.
   /// - Throws: `ConfigurationError` for credentials that Basic cannot carry: a user with a colon, or control
   ///   characters.
-  public init(
+  package init(
     proxy: ProxyServer, tls: DialRequest.TLS? = nil, over below: any Dialer
   ) throws(ConfigurationError) {
     self.proxy = proxy
@@ -46,18 +42,13 @@ public struct HTTPConnectDialer: Dialer {
   ///   reached, `proxy_refused` for any response other than 2xx, with its status as `engineCode`, `protocol_violation`
   ///   for a response that is not HTTP/1; otherwise the errors of the dialer below. Messages name the proxy by host and
   ///   port.
-  public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
-    guard request.tls == nil else { throw .noTLS("HTTPConnectDialer") }
+  package func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    guard request.tls == nil else { throw .noTLS("the HTTP CONNECT tunnel") }
     let target = try NestedTarget(host: request.host, port: request.port)
     try checkPlaintext(request)
     let countdown = Countdown(request.connectTimeout)
     let dialed = try proxy.request(for: request, tls: tls, within: try countdown.remaining())
-    let stream: any ByteStream
-    do throws(TransportError) {
-      stream = try await below.dial(dialed)
-    } catch {
-      throw error.reaching(name)
-    }
+    let stream = try await dialBelow(dialed, named: name)
     do throws(TransportError) {
       return TunnelStream(try await open(target, over: stream, within: countdown))
     } catch {
@@ -65,14 +56,6 @@ public struct HTTPConnectDialer: Dialer {
       throw error.talking(to: name)
     }
   }
-
-  /// Checks the request with the dialer below.
-  ///
-  /// - Throws: `TransportError`, like the dialer below.
-  public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
-
-  /// Returns the revisions of the dialer below.
-  public func trustRevisions(for request: DialRequest) -> [UInt64] { below.trustRevisions(for: request) }
 
   private var name: String { "the HTTP proxy \(proxy.address)" }
 

@@ -1,58 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import FoundationEssentials
+internal import FoundationEssentials
 internal import HTTPTypes
-public import Lastro
+package import Lastro
 internal import LastroHTTP
 
-/// The meek tunnel: a stream as a sequence of HTTP requests, which a web server or a front before it forwards.
-///
-/// Requests go to the front: its name is resolved, sent in TLS (SNI), and verified in the certificate. The `Host` field
-/// has the server behind it, and the path is the server's. The `url` of meek-client is the server's URL here, and its
-/// `front` is the host of the front.
-///
-/// Every stream is a session with a random `X-Session-Id`. Bytes are sent in the bodies of `POST`s and received in the
-/// responses, at most 64 KiB each way. After an exchange that carried bytes, the next request follows at once.
-/// Otherwise it follows after 100 ms, increased by half each time, up to 5 s (the values of the published meek-client).
-///
-/// The server determines the destination of a session: host and port of a dial request are only used by the layers
-/// above (as the name for TLS).
-///
-/// - Exactly once: a request that may have reached the server is never resent. Its failure ends the stream.
-/// - The protocol cannot signal an end. When the server has finished a session it responds with an error, and reading
-///   throws code `connection_lost`. Ending the outgoing direction waits until the server has all bytes, and no write
-///   can follow. The server is not informed; use the protocol that meek carries for that.
-/// - Closing returns at once. Bytes written earlier are still sent, for at most 5 s, while the process lives. To be
-///   sure that they arrive, end the outgoing direction first.
-/// - Back-pressure: a write waits while 128 KiB are queued. While more than 192 KiB are unread, no request is sent; a
-///   task that writes, or ends its direction, must therefore also read.
-public struct MeekDialer: Dialer {
+/// The dialer of ``Tunnel/meek(to:serverURL:through:time:random:)`` and
+/// ``Tunnel/meek(to:serverURL:over:time:random:)``.
+package struct MeekDialer: Dialer {
   /// The server and its front.
   package let server: MeekServer
   private let stack: any HTTPNetworkStack
   let below: (any Dialer)?
   private let time: TimeSource
   private let random: RandomSource
-
-  /// Creates a tunnel whose requests are sent by a stack.
-  ///
-  /// All features of the stack apply: interceptors, pins, proxies. Its judges are not asked whether the dialed host
-  /// allows plaintext; a `TLSDialer` over this dialer asks its own judges.
-  ///
-  /// - Parameters:
-  ///   - front: the URL to contact, `http` or `https`, without path, query and user. Default `nil`: the server itself.
-  ///   - serverURL: the URL of the meek server, with the same scheme as the front.
-  ///   - stack: the stack that sends the requests.
-  ///   - time: the time source for pauses. Default: the system's clock.
-  ///   - random: the source of session IDs. Default: the system's generator.
-  /// - Throws: `ConfigurationError` if a URL cannot be used.
-  public init(
-    to front: URL? = nil, serverURL: URL, through stack: any HTTPNetworkStack, time: TimeSource = .continuous,
-    random: RandomSource = .system
-  ) throws(ConfigurationError) {
-    let server = try MeekServer(to: front ?? serverURL, serverURL: serverURL)
-    self.init(server, through: stack, time: time, random: random)
-  }
 
   /// Creates a tunnel whose requests are sent by a stack.
   package init(
@@ -64,25 +25,6 @@ public struct MeekDialer: Dialer {
     below = nil
     self.time = time
     self.random = random
-  }
-
-  /// Creates a tunnel whose requests are sent over streams of another dialer, as HTTP/1.1 by Lastro itself.
-  ///
-  /// For an `https` server, the dialer below must support TLS.
-  ///
-  /// - Parameters:
-  ///   - front: the URL to contact, `http` or `https`, without path, query and user. Default `nil`: the server itself.
-  ///   - serverURL: the URL of the meek server, with the same scheme as the front.
-  ///   - below: the dialer that opens the streams.
-  ///   - time: the time source for pauses. Default: the system's clock.
-  ///   - random: the source of session IDs. Default: the system's generator.
-  /// - Throws: `ConfigurationError` if a URL cannot be used.
-  public init(
-    to front: URL? = nil, serverURL: URL, over below: any Dialer, time: TimeSource = .continuous,
-    random: RandomSource = .system
-  ) throws(ConfigurationError) {
-    let server = try MeekServer(to: front ?? serverURL, serverURL: serverURL)
-    self.init(server, over: below, time: time, random: random)
   }
 
   /// Creates a tunnel whose requests are sent over streams of another dialer.
@@ -102,9 +44,15 @@ public struct MeekDialer: Dialer {
 
   /// Opens a session by sending its first request, which has no payload.
   ///
-  /// - Throws: `TransportError` of the request; code `connection_lost` for a response other than 200.
-  public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
-    guard request.tls == nil else { throw .noTLS("MeekDialer") }
+  /// - Throws: `TransportError` of the request; code `connection_lost` for a response other than 200. Stage `request`:
+  ///   code `unsupported` for TLS, `invalid_option` for a Unix socket.
+  package func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    guard request.tls == nil else { throw .noTLS("the meek tunnel") }
+    guard request.connection?.unixSocketPath == nil else {
+      throw .refused(
+        .invalidOption, "a meek server cannot connect to a Unix socket",
+        hint: "leave unixSocketPath out, or dial without the meek server")
+    }
     _ = try NestedTarget(host: request.host, port: request.port)
     try checkPlaintext(request)
     let session = MeekSession(time: time, exchange: try exchange(request.connection))
@@ -129,10 +77,10 @@ public struct MeekDialer: Dialer {
   /// Checks the request with the dialer below, if there is one.
   ///
   /// - Throws: `TransportError`, like the dialer below.
-  public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below?.checkPlaintext(request) }
+  package func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below?.checkPlaintext(request) }
 
   /// Returns the revisions of the dialer below, if there is one.
-  public func trustRevisions(for request: DialRequest) -> [UInt64] { below?.trustRevisions(for: request) ?? [] }
+  package func trustRevisions(for request: DialRequest) -> [UInt64] { below?.trustRevisions(for: request) ?? [] }
 
   private func exchange(_ connection: ConnectionOptions?) throws(TransportError) -> MeekSession.Exchange {
     var options = RequestOptions()
@@ -160,7 +108,7 @@ public struct MeekDialer: Dialer {
   ) async throws(TransportError) -> Data {
     let status: Int?
     do throws(HTTPFetchError<any Error>) {
-      let answer = try await stack.fetch(RawHTTPResource(request: request))
+      let answer = try await stack.fetch(RawHTTPResource.raw(request))
       if answer.response.status == .ok { return answer.value }
       status = answer.response.status.code
     } catch {
@@ -181,6 +129,10 @@ public struct MeekDialer: Dialer {
       return String(repeating: "0", count: 16 - text.count) + text
     }.joined()
   }
+}
+
+extension MeekDialer: LayeredDialer {
+  package var dialerBelow: (any Dialer)? { below }
 }
 
 extension HTTPFetchError where APIError == any Error {

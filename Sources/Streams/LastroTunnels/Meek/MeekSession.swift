@@ -81,7 +81,7 @@ final class MeekSession: Sendable {
   /// Sends requests. After an exchange without bytes it pauses, longer each time; after any other it does not.
   private func poll(isQuiet: Bool) async {
     var pause = isQuiet ? Self.firstPause : .zero
-    while await waitForTurn(pause), let body = take() {
+    while await waitForTurn(pause), let body = takeBody() {
       do throws(TransportError) {
         let answer = try await send(body)
         state.change { state in
@@ -94,7 +94,7 @@ final class MeekSession: Sendable {
           pause = .zero
         }
       } catch {
-        // Keep the unsent bytes: they show that data was lost.
+        // Keep `underWay`: it shows that data was lost.
         state.change { $0.failure = error }
         return
       }
@@ -114,7 +114,7 @@ final class MeekSession: Sendable {
     return state.read { !$0.isClosed || !$0.outgoing.isEmpty }
   }
 
-  private func take() -> Data? {
+  private func takeBody() -> Data? {
     state.change { state in
       if state.isClosed, state.outgoing.isEmpty { return nil }
       let body = Data(state.outgoing.prefix(Self.payloadBytes))

@@ -26,12 +26,12 @@ final class MeekStream: ByteStream {
     try begin(.reading)
     defer { end(.reading) }
     while true {
-      if let piece = try take(maximum) { return piece }
+      if let piece = try takeReceived(upTo: maximum) { return piece }
       try await wait(within: limit) { $0.isClosed || $0.failure != nil || !$0.incoming.isEmpty }
     }
   }
 
-  private func take(_ maximum: Int) throws(TransportError) -> Data? {
+  private func takeReceived(upTo maximum: Int) throws(TransportError) -> Data? {
     let result: Result<Data?, TransportError> = session.state.change { state in
       if state.isClosed { return .failure(.streamClosed) }
       if !state.incoming.isEmpty {

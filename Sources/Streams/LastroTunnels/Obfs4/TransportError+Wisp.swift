@@ -53,7 +53,7 @@ extension Obfs4Failure {
     switch self {
     case .noMark, .truncated, .replayed, .wrongFrame, .counterExhausted:
       handshakeFailed(
-        1, "its response has no mark in \(WispStream.handshakeBytes) bytes",
+        1, "its response has no mark in \(Obfs4Handshake.maximumLength) bytes",
         hint: "check host, port and certificate: another server answers, or the bytes were changed on their path")
     case .wrongMAC:
       handshakeFailed(

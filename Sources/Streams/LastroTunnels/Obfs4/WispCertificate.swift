@@ -8,7 +8,6 @@ internal import LastroWire
 enum WispCertificate {
   private static let byteCount = 52
   private static let characterCount = 70
-  private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
   private static let hint = "copy it from the bridge line: it stands behind cert=, and has 70 characters"
 
   /// Returns node ID and public key. The last 4 bits of the 70th character are ignored, as in obfs4proxy.
@@ -16,16 +15,10 @@ enum WispCertificate {
     var characters = Array(text.utf8)
     guard !characters.isEmpty else { throw ConfigurationError("the obfs4 certificate is empty", hint: hint) }
     if characters.suffix(2) == [0x3D, 0x3D] { characters.removeLast(2) }
-    var bytes: [UInt8] = [], bits: UInt32 = 0, count = 0
-    for (index, character) in characters.enumerated() {
-      guard let value = alphabet.firstIndex(of: character) else { throw foreign(character, at: index + 1) }
-      bits = bits << 6 | UInt32(value)
-      count += 6
-      guard count >= 8 else { continue }
-      count -= 8
-      bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+    if let place = characters.firstIndex(where: { !Base64.alphabet.contains($0) }) {
+      throw foreign(characters[place], at: place + 1)
     }
-    guard characters.count == characterCount else {
+    guard characters.count == characterCount, let bytes = Base64.decode(characters) else {
       throw ConfigurationError(
         "the obfs4 certificate has \(characters.count.counted("character")) instead of \(characterCount)", hint: hint)
     }
@@ -51,17 +44,7 @@ enum WispCertificate {
   }
 
   /// Returns the certificate without `==`.
-  static func text(of bytes: [UInt8]) -> String {
-    var characters: [UInt8] = []
-    for start in stride(from: 0, to: bytes.count, by: 3) {
-      let group = bytes[start..<min(start + 3, bytes.count)]
-      let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
-      for place in 0...group.count {
-        characters.append(alphabet[Int(bits >> UInt32(18 - 6 * place) & 63)])
-      }
-    }
-    return String(decoding: characters, as: UTF8.self)
-  }
+  static func text(of bytes: [UInt8]) -> String { String(Base64.encode(bytes).prefix { $0 != "=" }) }
 
   /// - Parameter name: the name of the value, "node id" or "public key".
   static func bytes(

@@ -1,39 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
-public import Lastro
+package import Lastro
 internal import LastroHTTP
 internal import LastroSupport
 
-/// The obfs4 tunnel: a stream in which every byte looks random, to a server (a "bridge") that proves to have the key of
-/// its certificate. The Swift Transport API calls it Wisp.
-///
-/// The server forwards its streams to the single destination that its operator chose. Host and port of a dial request
-/// are only used by the layers above (as the name for TLS), and are never sent. To choose hosts, let that destination
-/// be a proxy, and put a ``SOCKS5Dialer`` over this dialer.
-///
-/// ```swift
-/// let server = try WispServer("obfs4:192.0.2.7:443?cert=AQID…cg&iat-mode=0")
-/// let dialer = TLSDialer(over: WispDialer(server, over: engine))
-/// ```
-///
-/// - It carries bytes. Put a `TLSDialer` over it: obfs4 hides the traffic and authenticates the server, but an attacker
-///   who can cut the connection can end a stream between two frames unnoticed. Datagrams are refused.
-/// - The protocol cannot end a single direction. Ending the outgoing direction sends nothing, so the server is not
-///   informed; use the protocol above for that. Closing ends both directions.
-/// - Bytes are decoded when the application reads, at most 64 KiB at a time. A frame that was changed in transit closes
-///   the connection. The bytes before it can still be read; after that, every read throws code `protocol_violation`.
-/// - A small write can send 1,448 bytes or more because of its padding: prefer large writes. The pauses of
-///   ``WispServer/Timing/paused`` and ``WispServer/Timing/paranoid`` are part of the write and count against its limit,
-///   except the one after the last piece.
-/// - The clocks of both ends may differ by at most an hour.
-public struct WispDialer: Dialer {
+/// The dialer of ``Tunnel/wisp(host:port:certificate:mode:over:time:)``.
+package struct WispDialer: TunnelDialer {
   /// The server.
   package let server: WispServer
   /// The dialer that reaches the server.
   package let below: any Dialer
   private let time: TimeSource
-  private let random: any Obfs4Random
 
   /// Creates a tunnel; the server is first contacted by the first dial.
   ///
@@ -41,17 +19,10 @@ public struct WispDialer: Dialer {
   ///   - server: the address, certificate and timing of the server.
   ///   - below: the dialer that reaches the server: directly, or through another tunnel.
   ///   - time: the time source for pauses, limits and the current hour. Default: the system's clock.
-  public init(_ server: WispServer, over below: any Dialer, time: TimeSource = .continuous) {
-    self.init(server, over: below, time: time, random: Obfs4SystemRandom())
-  }
-
-  package init(
-    _ server: WispServer, over below: any Dialer, time: TimeSource = .continuous, random: any Obfs4Random
-  ) {
+  package init(_ server: WispServer, over below: any Dialer, time: TimeSource = .continuous) {
     self.server = server
     self.below = below
     self.time = time
-    self.random = random
   }
 
   /// Opens a stream: creates a key, dials the server, and verifies that it knows the certificate's secret, all within
@@ -64,8 +35,8 @@ public struct WispDialer: Dialer {
   ///   `timeout`, code `connect_timeout`, if it is silent. Stage `request`, code `unsupported`, for TLS, and if
   ///   libcrypto does not support the algorithms of obfs4. Otherwise the errors of the dialer below. Nothing of the
   ///   application was sent.
-  public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
-    guard request.tls == nil else { throw .noTLS("WispDialer") }
+  package func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    guard request.tls == nil else { throw .noTLS("the obfs4 tunnel") }
     _ = try NestedTarget(host: request.host, port: request.port)
     try checkPlaintext(request)
     let countdown = Countdown(request.connectTimeout, now: time.now)
@@ -86,18 +57,9 @@ public struct WispDialer: Dialer {
     }
   }
 
-  /// Checks the request with the dialer below.
-  ///
-  /// - Throws: `TransportError`, like the dialer below.
-  public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
-
-  /// Returns the revisions of the dialer below.
-  public func trustRevisions(for request: DialRequest) -> [UInt64] { below.trustRevisions(for: request) }
-
   private func keyPair() throws(TransportError) -> Obfs4KeyPair {
-    var random = random
     do throws(Obfs4Failure) {
-      return try Obfs4KeyPair.generate(using: &random)
+      return try Obfs4KeyPair.generate(using: .system)
     } catch {
       throw error.dialing
     }
@@ -122,21 +84,20 @@ public struct WispDialer: Dialer {
   }
 
   private func shake(over stream: any ByteStream, _ keyPair: Obfs4KeyPair) async throws(TransportError) -> WispStream {
-    var random = random
     var handshake: Obfs4ClientHandshake
     do throws(Obfs4Failure) {
-      // The server responds for this hour, even if the next one begins meanwhile.
+      // The response's MAC uses this hour, even if the next begins meanwhile.
       handshake = try Obfs4ClientHandshake(
-        to: server.identity, keyPair: keyPair, hour: Int(time.sinceEpoch() / .seconds(3600)), random: &random)
+        to: server.identity, keyPair: keyPair, hour: Int(time.sinceEpoch() / .seconds(3600)), random: .system)
     } catch {
       throw error.dialing
     }
     do throws(TransportError) {
       try await stream.write(Data(handshake.hello), within: nil)
-      var room = WispStream.handshakeBytes
+      var room = Obfs4Handshake.maximumLength
       while let bytes = try await stream.read(upTo: max(1, room), within: nil) {
         room -= bytes.count
-        if let opened = try opened(&handshake, bytes, over: stream, random) { return opened }
+        if let opened = try opened(&handshake, bytes, over: stream) { return opened }
         if room <= 0 { throw Obfs4Failure.noMark.dialing }
       }
     } catch {
@@ -146,11 +107,11 @@ public struct WispDialer: Dialer {
   }
 
   private func opened(
-    _ handshake: inout Obfs4ClientHandshake, _ bytes: Data, over stream: any ByteStream, _ random: any Obfs4Random
+    _ handshake: inout Obfs4ClientHandshake, _ bytes: Data, over stream: any ByteStream
   ) throws(TransportError) -> WispStream? {
     do throws(Obfs4Failure) {
       guard let session = try handshake.receive([UInt8](bytes)) else { return nil }
-      return try WispStream(session, over: stream, mode: server.mode, time: time, random: random)
+      return try WispStream(session, over: stream, mode: server.mode, time: time)
     } catch {
       throw error.dialing
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 
 /// An obfs4 server (a "bridge"): its address, its certificate, and the timing of writes.
 ///
@@ -11,24 +11,17 @@ public import Lastro
 /// ```swift
 /// let server = try WispServer("obfs4 192.0.2.7:443 cert=AQID…cg iat-mode=0")
 /// ```
-public struct WispServer: Sendable, Hashable {
-  /// The way writes are split and delayed: obfs4's `iat-mode`. Each end has its own setting; the two need not agree.
-  public enum Timing: Int, Sendable, Hashable, CaseIterable {
-    /// 0: each write is padded to a random length, and sent at once.
-    case immediate = 0
-    /// 1: pieces of at most 1,448 bytes, each followed by a random pause of at most 10 ms.
-    case paused = 1
-    /// 2: pieces of random lengths, each followed by a random pause of at most 10 ms. This is the slowest mode.
-    case paranoid = 2
-  }
+package struct WispServer: Sendable, Hashable {
+  /// The way writes are split and delayed.
+  package typealias Timing = Tunnel.WispTiming
 
   /// The host name or IP address in its canonical form; IPv6 without brackets.
-  public let host: String
+  package let host: String
   /// The port, 1 to 65,535.
-  public let port: Int
+  package let port: Int
   /// The certificate: always 70 characters of base64, without `==`.
   package let certificate: Secret
-  /// The way writes are split and delayed. Default ``Timing/immediate``.
+  /// The way writes are split and delayed. Default: mode 0.
   package let mode: Timing
   let identity: Obfs4Identity
 
@@ -40,37 +33,15 @@ public struct WispServer: Sendable, Hashable {
   ///   - certificate: base64 of node ID and public key, with or without a trailing `==`; `cert` of a bridge line.
   ///   - mode: the way writes are split and delayed; `iat-mode` of a bridge line. Default 0.
   /// - Throws: `ConfigurationError` for an invalid host, port or certificate. It contains no part of the certificate.
-  public init(
+  package init(
     host: String, port: Int, certificate: Secret, mode: Timing = .immediate
   ) throws(ConfigurationError) {
     try self.init(host: host, port: port, identity: WispCertificate.bytes(of: certificate.reveal()), mode: mode)
   }
 
-  /// Creates a server from the two halves of a certificate, as published by old servers.
-  ///
-  /// - Parameters:
-  ///   - host: the host name or IP address.
-  ///   - port: 1 to 65,535.
-  ///   - nodeID: 40 hexadecimal digits; `node-id` of a bridge line.
-  ///   - publicKey: 64 hexadecimal digits; `public-key` of a bridge line.
-  ///   - mode: the way writes are split and delayed. Default 0.
-  /// - Throws: `ConfigurationError`, as above.
-  public init(
-    host: String, port: Int, nodeID: Secret, publicKey: Secret, mode: Timing = .immediate
-  ) throws(ConfigurationError) {
-    let identity =
-      try WispCertificate.bytes(ofHexadecimal: nodeID.reveal(), count: 20, "node id")
-      + WispCertificate.bytes(ofHexadecimal: publicKey.reveal(), count: 32, "public key")
-    try self.init(host: host, port: port, identity: identity, mode: mode)
-  }
-
   /// - Parameter identity: node ID and public key.
   init(host: String, port: Int, identity: [UInt8], mode: Timing) throws(ConfigurationError) {
-    do throws(TransportError) {
-      self.host = try NestedTarget(host: host, port: port).hostText
-    } catch {
-      throw ConfigurationError("the obfs4 server's address is not valid: \(error.message)", hint: error.hint)
-    }
+    self.host = try ProxyServer(host: host, port: port, called: "the obfs4 server").host
     self.port = port
     self.identity = try WispCertificate.identity(of: identity)
     self.mode = mode
@@ -86,7 +57,7 @@ public struct WispServer: Sendable, Hashable {
         .invalidOption, "an obfs4 server cannot connect to a Unix socket",
         hint: "leave unixSocketPath out, or dial without the obfs4 server")
     }
-    // The client's certificate is for the server behind this one.
+    // Only the server behind this one gets a client certificate.
     var connection = request.connection
     connection?.tls.identity = nil
     return DialRequest(host: host, port: port, role: .proxy, connection: connection, connectTimeout: limit)
@@ -96,9 +67,9 @@ public struct WispServer: Sendable, Hashable {
 extension WispServer: CustomStringConvertible, CustomReflectable {
   /// The server in the form `obfs4:*** iat-mode=0`, without address and certificate, which would reveal a hidden
   /// server.
-  public var description: String { "obfs4:\(Redaction.mask) iat-mode=\(mode.rawValue)" }
+  package var description: String { "obfs4:\(Redaction.mask) iat-mode=\(mode.rawValue)" }
   /// A mirror with only the mode.
-  public var customMirror: Mirror { Mirror(self, children: ["mode": mode]) }
+  package var customMirror: Mirror { Mirror(self, children: ["mode": mode]) }
 }
 
 extension WispServer {
@@ -112,7 +83,7 @@ extension WispServer {
   /// The items `node-id` and `public-key` may replace `cert`. The default of `iat-mode` is 0.
   ///
   /// - Throws: `ConfigurationError` for any other text. Its message contains no part of the text except a port.
-  public init(_ text: String) throws(ConfigurationError) {
+  package init(_ text: String) throws(ConfigurationError) {
     self = try WispReader.isBridgeLine(text) ? WispReader.bridgeLine(text) : WispReader.hop(text)
   }
 
@@ -145,7 +116,7 @@ private enum WispReader {
     var items = Items()
     if parts.count > 1 {
       for item in parts[1].split(omittingEmptySubsequences: false, whereSeparator: { $0 == "&" || $0 == ";" }) {
-        try items.take(item) { $0.undoingPercent }
+        try items.add(item) { $0.undoingPercent }
         guard items.lastIsKnown else {
           throw ConfigurationError(
             "the obfs4 server has an item that is neither cert nor iat-mode",
@@ -176,7 +147,7 @@ private enum WispReader {
         throw ConfigurationError(
           "the bridge line has a word that is neither its fingerprint nor an item such as iat-mode=0", hint: forms)
       }
-      try items.take(word) { String($0) }
+      try items.add(word) { String($0) }
     }
     return try items.server(at: address, forms)
   }
@@ -191,7 +162,7 @@ private struct Items {
   private(set) var lastIsKnown = true
 
   /// Adds an item `NAME=VALUE`.
-  mutating func take(_ item: Substring, _ decoded: (Substring) -> String) throws(ConfigurationError) {
+  mutating func add(_ item: Substring, _ decoded: (Substring) -> String) throws(ConfigurationError) {
     let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let name = String(parts[0])
     lastIsKnown = Self.names.contains(name)

@@ -14,7 +14,7 @@ final class WispStream: LoopStream {
     var pauses = 0
   }
 
-  /// A class, because the reader is not copyable and the state of a lock must be.
+  /// A class because a lock's state must be copyable and the reader is not.
   private final class Reading {
     var frames: Obfs4FrameReader
 
@@ -27,10 +27,7 @@ final class WispStream: LoopStream {
     init(_ traffic: consuming Obfs4Traffic) { self.traffic = traffic }
   }
 
-  /// The maximum number of bytes of a handshake.
-  static let handshakeBytes = 8192
   private static let readBytes = 65_536
-  private static let seedBytes = 24
   /// The unit of a delay in a plan.
   private static let delayUnit = Duration.microseconds(100)
 
@@ -45,15 +42,12 @@ final class WispStream: LoopStream {
 
   /// - Parameter below: the stream below, which only this stream may read and write from now on.
   init(
-    _ session: consuming Obfs4Session, over below: any ByteStream, mode: WispServer.Timing, time: TimeSource,
-    random: any Obfs4Random
+    _ session: consuming Obfs4Session, over below: any ByteStream, mode: WispServer.Timing, time: TimeSource
   ) throws(Obfs4Failure) {
     let leftover = session.leftover
     let reader = session.reader, writer = session.writer
-    var random = random
-    let seed = random.fill(Self.seedBytes)
-    let traffic = try Obfs4Traffic(
-      writer, mode: Obfs4TimingMode(rawValue: mode.rawValue) ?? .off, seed: seed, random: random)
+    let seed = RandomSource.system.bytes(Obfs4Frame.seedLength)
+    let traffic = try Obfs4Traffic(writer, mode: mode, seed: seed, random: .system)
     reading = Lock(Reading(reader))
     writing = Lock(Writing(traffic))
     self.below = below
@@ -183,7 +177,7 @@ final class WispStream: LoopStream {
   func finishWriting(within limit: Duration?) async throws(TransportError) {
     try begin(.writing)
     defer { end(.writing) }
-    let failure = state.change { $0.framed.finish() }
+    let failure = state.change { $0.framed.finishWriting() }
     if let failure { throw failure }
   }
 

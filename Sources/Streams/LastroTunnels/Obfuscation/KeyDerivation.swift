@@ -3,7 +3,11 @@ private import CLastroPrimitives
 
 /// HKDF (RFC 5869).
 package enum KeyDerivation {
-  package enum Hash { case sha1, sha256 }
+  /// A hash function, by OpenSSL's name.
+  package enum Hash: String {
+    case sha1 = "SHA1"
+    case sha256 = "SHA256"
+  }
 
   /// Returns `length` bytes derived from `key`; nil if libcrypto refuses, for example because its settings forbid the
   /// digest.
@@ -12,8 +16,7 @@ package enum KeyDerivation {
     let bytes = [UInt8](unsafeUninitializedCapacity: length) { out, count in
       guard let start = out.baseAddress else { return }
       works = clastro_hkdf(
-        hash == .sha1 ? CLASTRO_SHA1 : CLASTRO_SHA256, key, key.count, salt, salt.count, info, info.count, start,
-        length)
+        hash.rawValue, key, key.count, salt, salt.count, info, info.count, start, length)
       count = works ? length : 0
     }
     return works ? bytes : nil

@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
-public import Lastro
+package import Lastro
 internal import LastroHTTP
 internal import LastroSupport
 internal import LastroWire
 
-/// A tunnel through a SOCKS 5 proxy (RFC 1928), without authentication or with user and password (RFC 1929).
-///
-/// The proxy resolves names (curl calls this `socks5h`), so the host does not appear in local DNS queries. IPv4 and
-/// IPv6 addresses are sent as addresses. Fixed resolutions of a request apply only to the proxy's own name.
-///
-/// The tunnel carries bytes: put a `TLSDialer` over it for TLS with the host. Datagrams are refused.
-///
-/// ```swift
-/// let proxy = try ProxyServer(host: "proxy.example.org", port: 1080)
-/// let dialer = TLSDialer(over: try SOCKS5Dialer(proxy: proxy, over: engine))
-/// ```
-public struct SOCKS5Dialer: Dialer {
+/// The dialer of ``Tunnel/socks5(host:port:login:over:)``.
+package struct SOCKS5Dialer: TunnelDialer {
   /// The proxy that is asked to connect.
   package let proxy: ProxyServer
   /// The dialer that reaches the proxy.
@@ -29,7 +19,7 @@ public struct SOCKS5Dialer: Dialer {
   ///   - proxy: the proxy.
   ///   - below: the dialer that reaches the proxy: directly, or through another tunnel.
   /// - Throws: `ConfigurationError` for a user or password that is empty or longer than 255 bytes.
-  public init(proxy: ProxyServer, over below: any Dialer) throws(ConfigurationError) {
+  package init(proxy: ProxyServer, over below: any Dialer) throws(ConfigurationError) {
     self.proxy = proxy
     self.below = below
     do throws(TransportError) {
@@ -45,19 +35,14 @@ public struct SOCKS5Dialer: Dialer {
   ///   reached, `proxy_refused` for a refusal, with the reply of RFC 1928 as `engineCode`, `protocol_violation` for a
   ///   response that is not SOCKS 5; otherwise the errors of the dialer below. Messages name the proxy by host and
   ///   port.
-  public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
-    guard request.tls == nil else { throw .noTLS("SOCKS5Dialer") }
+  package func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    guard request.tls == nil else { throw .noTLS("the SOCKS 5 tunnel") }
     let target = try NestedTarget(host: request.host, port: request.port)
     let machine = try Self.machine(to: target, proxy.credentials)
     try checkPlaintext(request)
     let countdown = Countdown(request.connectTimeout)
     let dialed = try proxy.request(for: request, within: try countdown.remaining())
-    let stream: any ByteStream
-    do throws(TransportError) {
-      stream = try await below.dial(dialed)
-    } catch {
-      throw error.reaching(name)
-    }
+    let stream = try await dialBelow(dialed, named: name)
     do throws(TransportError) {
       try await run(machine, to: target, StreamHandshake(over: stream, within: countdown))
     } catch {
@@ -66,14 +51,6 @@ public struct SOCKS5Dialer: Dialer {
     }
     return TunnelStream(stream)
   }
-
-  /// Checks the request with the dialer below.
-  ///
-  /// - Throws: `TransportError`, like the dialer below.
-  public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
-
-  /// Returns the revisions of the dialer below.
-  public func trustRevisions(for request: DialRequest) -> [UInt64] { below.trustRevisions(for: request) }
 
   private var name: String { "the SOCKS proxy \(proxy.address)" }
 

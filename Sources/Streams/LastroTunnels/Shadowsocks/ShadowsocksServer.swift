@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
-public import Lastro
+package import Lastro
 
 /// A Shadowsocks server: its address, its method and its password.
 ///
@@ -10,26 +10,8 @@ public import Lastro
 /// ```swift
 /// let server = try ShadowsocksServer("ss://YWVzLTI1Ni1nY206dGVzdC1wYXNzd29yZA@192.0.2.1:8388")
 /// ```
-public struct ShadowsocksServer: Sendable, Hashable {
-  /// The encryption method: the AEAD ciphers of SIP004. Stream ciphers such as `rc4-md5` and `aes-256-cfb` are broken,
-  /// and refused; those of 2022 (SIP022) are not supported.
-  @nonexhaustive
-  public enum Method: String, Sendable, Hashable, CaseIterable {
-    /// AES-128-GCM.
-    case aes128GCM = "aes-128-gcm"
-    /// AES-256-GCM.
-    case aes256GCM = "aes-256-gcm"
-    /// ChaCha20-Poly1305, which every server supports.
-    case chaCha20Poly1305 = "chacha20-ietf-poly1305"
-
-    var cipher: ShadowsocksCipher {
-      switch self {
-      case .aes128GCM: .aes128GCM
-      case .aes256GCM: .aes256GCM
-      case .chaCha20Poly1305: .chaCha20Poly1305
-      }
-    }
-  }
+package struct ShadowsocksServer: Sendable, Hashable {
+  package typealias Method = Tunnel.ShadowsocksMethod
 
   /// The encryption method.
   package let method: Method
@@ -39,9 +21,9 @@ public struct ShadowsocksServer: Sendable, Hashable {
   let key: ShadowsocksKey
 
   /// The host name or IP address in its canonical form; IPv6 without brackets.
-  public var host: String { proxy.host }
+  package var host: String { proxy.host }
   /// The port, 1 to 65,535.
-  public var port: Int { proxy.port }
+  package var port: Int { proxy.port }
 
   /// Creates a server.
   ///
@@ -52,20 +34,15 @@ public struct ShadowsocksServer: Sendable, Hashable {
   ///   - password: at least one byte of UTF-8.
   /// - Throws: `ConfigurationError` for an invalid host or port, for an empty password, and if libcrypto does not allow
   ///   MD5, which Shadowsocks needs to derive its keys, as under FIPS. The error contains no part of the password.
-  public init(host: String, port: Int, method: Method, password: Secret) throws(ConfigurationError) {
+  package init(host: String, port: Int, method: Method, password: Secret) throws(ConfigurationError) {
     guard !password.isEmpty else {
       throw ConfigurationError("the Shadowsocks server has no password", hint: "give the password of the server")
     }
-    do throws(TransportError) {
-      _ = try NestedTarget(host: host, port: port)
-    } catch {
-      throw ConfigurationError("the Shadowsocks server's address is not valid: \(error.message)", hint: error.hint)
-    }
-    proxy = try ProxyServer(host: host, port: port)
+    proxy = try ProxyServer(host: host, port: port, called: "the Shadowsocks server")
     self.method = method
     self.password = password
     do throws(ShadowsocksFailure) {
-      key = try ShadowsocksKey(password: Array(password.reveal().utf8), cipher: method.cipher)
+      key = try ShadowsocksKey(password: Array(password.reveal().utf8), method: method)
     } catch {
       throw error.configuring
     }
@@ -74,9 +51,9 @@ public struct ShadowsocksServer: Sendable, Hashable {
 
 extension ShadowsocksServer: CustomStringConvertible, CustomReflectable {
   /// The server in the form `ss://aes-256-gcm@192.0.2.1:8388`, without the password.
-  public var description: String { "ss://\(method.rawValue)@\(proxy)" }
+  package var description: String { "ss://\(method.rawValue)@\(proxy)" }
   /// A mirror with address and method, without the password.
-  public var customMirror: Mirror { Mirror(self, children: ["address": "\(proxy)", "method": method.rawValue]) }
+  package var customMirror: Mirror { Mirror(self, children: ["address": "\(proxy)", "method": method.rawValue]) }
 }
 
 extension ShadowsocksServer {
@@ -89,7 +66,7 @@ extension ShadowsocksServer {
   ///
   /// - Throws: `ConfigurationError` for any other text, for stream ciphers, and for the methods of 2022 (SIP022). Its
   ///   message contains no part of the text except host, port and the names of known methods.
-  public init(_ uri: String) throws(ConfigurationError) {
+  package init(_ uri: String) throws(ConfigurationError) {
     guard Self.isWritten(uri) else {
       throw ConfigurationError("the text does not begin with ss://", hint: ShadowsocksURIReader.forms)
     }

@@ -112,15 +112,15 @@ final class ShadowsocksStream: LoopStream {
     // The task does not retain this stream, so that the stream ends when nothing else holds it.
     Task { [state, below, name] in
       _ = await state.wait(within: Self.heldTime, time: time) { $0.beginning != .held || $0.framed.isClosed }
-      await Self.begin(with: address, state, writing, below, name)
+      await Self.sendHeldAddress(address, state, writing, below, name)
     }
   }
 
   deinit { close() }
 
   /// Sends salt and address, unless they were sent with the application's first bytes.
-  private static func begin(
-    with address: [UInt8], _ state: Watched<State>, _ writing: Writing, _ below: any ByteStream, _ name: String
+  private static func sendHeldAddress(
+    _ address: [UInt8], _ state: Watched<State>, _ writing: Writing, _ below: any ByteStream, _ name: String
   ) async {
     guard state.change({ $0.claim(.leaving) }) else { return }
     let failure: TransportError?
@@ -248,7 +248,7 @@ final class ShadowsocksStream: LoopStream {
     defer { end(.writing) }
     let failure = state.change { state in
       state.hurry()
-      return state.framed.finish()
+      return state.framed.finishWriting()
     }
     if let failure { throw failure }
   }

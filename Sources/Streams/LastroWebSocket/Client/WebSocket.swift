@@ -41,7 +41,7 @@ public final class WebSocket: Sendable {
   }
 
   // Unlike a cut, this lets a session that has already ended send its Close frame.
-  deinit { core.shared.change { $0.session.drop(now: $1) } }
+  deinit { core.change { $0.session.drop(now: $1) } }
 
   /// Keeps the socket alive until a call has ended: the caller may drop its reference once the call has begun.
   private func stay() { withExtendedLifetime(self) {} }
@@ -49,13 +49,31 @@ public final class WebSocket: Sendable {
   // MARK: state
 
   /// The current state of the socket.
-  public var state: WebSocketState { core.shared.change { state, _ in state.current } }
+  package var state: WebSocketState { core.change { state, _ in state.current } }
+
+  /// Whether messages can be sent and received: false once the closing has begun on either side, or the socket has
+  /// failed.
+  public var isOpen: Bool { if case .open = state { true } else { false } }
 
   /// The current state, followed by each later one, up to the final one.
   ///
   /// Each iterator is a separate observer. The sequence never fails, but ends early in a cancelled task. It does not
   /// keep the socket open.
-  public var states: some AsyncSequence<WebSocketState, Never> & Sendable { WebSocketStates(core: core) }
+  public var states: some AsyncSequence<WebSocketState, Never> & Sendable {
+    WebSocketNews<WebSocketState>(core: core, backlog: 1) { $0.history }
+  }
+
+  /// Waits for the end of the socket, and returns how it was closed. Any number of tasks may wait, also after the end.
+  ///
+  /// The wait keeps the socket open. It reads no messages: without an observer of ``messages`` or ``fragments``, the
+  /// server's Close frame is not read once ``WebSocketConfiguration/receiveBufferBytes`` of messages wait before it.
+  ///
+  /// - Returns: the result of the closing, regardless of which side began it.
+  /// - Throws: `cancelled` in a cancelled task; the error that made the socket fail, if there was no Close frame.
+  public func waitForEnd() async throws(WebSocketError) -> WebSocketClose {
+    defer { stay() }
+    return try await core.ended()
+  }
 
   // MARK: receiving
 
@@ -65,19 +83,25 @@ public final class WebSocket: Sendable {
   /// that arrived before the end are delivered first. A cancelled wait throws `cancelled` and loses no message. The
   /// sequence keeps the socket open.
   public var messages: some AsyncSequence<WebSocketMessage, WebSocketError> & Sendable {
-    WebSocketMessages(socket: self)
+    WebSocketReception<WebSocketMessage>(socket: self) { observer async throws(WebSocketError) in
+      try await observer.nextMessage()
+    }
   }
 
   /// The messages in pieces as they arrive; otherwise like ``messages``.
   public var fragments: some AsyncSequence<WebSocketFragment, WebSocketError> & Sendable {
-    WebSocketFragments(socket: self)
+    WebSocketReception<WebSocketFragment>(socket: self) { observer async throws(WebSocketError) in
+      try await observer.nextFragment()
+    }
   }
 
   /// The payloads of the server's pings.
   ///
   /// Each iterator is a separate observer, which begins with the next ping. A slow one gets the latest 16. The sequence
   /// never fails, but ends early in a cancelled task. It does not keep the socket open.
-  public var pings: some AsyncSequence<Data, Never> & Sendable { WebSocketPingPayloads(core: core) }
+  public var pings: some AsyncSequence<Data, Never> & Sendable {
+    WebSocketNews<Data>(core: core, backlog: 0) { $0.receivedPings }
+  }
 
   // MARK: sending
 
@@ -99,30 +123,10 @@ public final class WebSocket: Sendable {
   /// - Throws: `closed`, `cancelled`, or the error that made the socket fail.
   public func send(_ message: WebSocketMessage) async throws(WebSocketError) {
     defer { stay() }
-    let id = core.shared.makeID()
+    let id = core.makeID()
     switch message {
     case .text(let text): try await core.send(.init(id: id, kind: .text, bytes: Array(text.utf8)))
     case .binary(let data): try await core.send(.init(id: id, kind: .binary, bytes: Array(data)))
-    }
-  }
-
-  /// Sends one message piece by piece, as ``send(fragments:)`` does, with pieces that a closure writes.
-  ///
-  /// - Parameters:
-  ///   - kind: the kind of the message.
-  ///   - body: writes the fragments. The message ends when it returns.
-  /// - Throws: the error that `body` throws; ``WebSocketError``.
-  package func sendFragments(
-    _ kind: WebSocketMessage.Kind, _ body: (borrowing WebSocketFragmentWriter) async throws -> Void
-  ) async throws {
-    defer { stay() }
-    let writer = WebSocketFragmentWriter(core, kind)
-    do {
-      try await body(writer)
-      try await writer.finish()
-    } catch {
-      writer.abandon()
-      throw error
     }
   }
 
@@ -138,9 +142,7 @@ public final class WebSocket: Sendable {
   public func send<Pieces: AsyncSequence>(
     fragments: Pieces
   ) async throws where Pieces.Element == String {
-    try await sendFragments(.text) { writer in
-      for try await piece in fragments { try await writer.write(piece) }
-    }
+    try await send(fragments, as: .text) { Array($0.utf8) }
   }
 
   /// Sends one binary message whose pieces come from a sequence, like a text message.
@@ -149,8 +151,32 @@ public final class WebSocket: Sendable {
   public func send<Pieces: AsyncSequence>(
     fragments: Pieces
   ) async throws where Pieces.Element == Data {
-    try await sendFragments(.binary) { writer in
-      for try await piece in fragments { try await writer.write(piece) }
+    try await send(fragments, as: .binary) { Array($0) }
+  }
+
+  private func send<Pieces: AsyncSequence>(
+    _ pieces: Pieces, as kind: WebSocketKind, _ bytes: (Pieces.Element) -> [UInt8]
+  ) async throws {
+    defer { stay() }
+    let message = core.makeID()
+    // A fragment that was queued and then failed may have been sent, so the message counts as begun once one was
+    // queued.
+    let isBegun = Lock(false)
+    func sendFragment(_ bytes: [UInt8], isFinal: Bool) async throws(WebSocketError) {
+      let isFirst = isBegun.withLock { !$0 }
+      try await core.send(
+        .init(id: core.makeID(), message: message, kind: kind, bytes: bytes, isFirst: isFirst, isFinal: isFinal),
+        taken: isBegun)
+    }
+    do {
+      for try await piece in pieces {
+        let bytes = bytes(piece)
+        if !bytes.isEmpty { try await sendFragment(bytes, isFinal: false) }
+      }
+      try await sendFragment([], isFinal: true)
+    } catch {
+      if isBegun.withLock(\.self) { core.change { $0.session.abandonMessage(now: $1) } }
+      throw error
     }
   }
 
@@ -188,7 +214,7 @@ public final class WebSocket: Sendable {
   /// - Throws: `invalidArgument`, `closed`, or the error that made the socket fail.
   public func pong(_ payload: Data) throws(WebSocketError) {
     try Self.check(payload)
-    let refusal = core.shared.change { state, _ in state.session.pong(Array(payload)) ? nil : state.refusal }
+    let refusal = core.change { state, _ in state.session.pong(Array(payload)) ? nil : state.refusal }
     if let refusal { throw refusal }
   }
 
@@ -230,5 +256,5 @@ public final class WebSocket: Sendable {
   }
 
   /// Cuts the connection immediately, without a Close frame. Idempotent.
-  public func cut() { core.shared.change { $0.session.cut(now: $1) } }
+  public func cut() { core.change { $0.session.cut(now: $1) } }
 }

@@ -5,9 +5,9 @@ internal import LastroWire
 
 /// A client that opens WebSockets over a `Dialer`.
 ///
-/// The handshake is a fetch: it uses the interceptors, the redirect policy, the time limits and the observers of
-/// ``stack`` and of the resource, and secrets are masked as in a fetch. A 401 is retried if an authenticator requests
-/// it.
+/// The handshake is a fetch: it uses the interceptors, the redirect policy, the time limits and the observers of the
+/// client's `StackConfiguration` and of the resource, and secrets are masked as in a fetch. A 401 is retried if an
+/// authenticator requests it.
 ///
 /// ```swift
 /// let client = WebSocketClient(dialer: stack.dialer)
@@ -17,18 +17,18 @@ public struct WebSocketClient: Sendable {
   /// The dialer that opens the streams.
   package let dialer: any Dialer
   /// The configuration of the sockets.
-  public var configuration: WebSocketConfiguration
-  /// The configuration of the handshakes. Only its `StackConfiguration.timeouts` apply, and only to the handshake; the
-  /// sockets also use its clock and its source of randomness.
-  public var stack: StackConfiguration
+  package var configuration: WebSocketConfiguration
+  /// The configuration of the handshakes.
+  package var stack: StackConfiguration
 
   /// Creates a client.
   ///
   /// - Parameters:
   ///   - dialer: the dialer that opens the streams.
   ///   - configuration: the configuration of the sockets. Default: ``WebSocketConfiguration/init()``.
-  ///   - stack: the configuration of the handshakes. Default: `StackConfiguration.init()`, which follows redirects, but
-  ///     never from `wss` to `ws`.
+  ///   - stack: the configuration of the handshakes. Only its `StackConfiguration.timeouts` apply, and only to the
+  ///     handshake; the sockets also use its clock and its source of randomness. Default: `StackConfiguration.init()`,
+  ///     which follows redirects, but never from `wss` to `ws`.
   public init(
     dialer: any Dialer, configuration: WebSocketConfiguration = WebSocketConfiguration(),
     stack: StackConfiguration = StackConfiguration()
@@ -73,7 +73,7 @@ public struct WebSocketClient: Sendable {
     let core = WebSocketCore(
       stream, configuration: configuration, deflate: stream.agreement.deflate, random: stack.randomSource,
       time: stack.timeSource)
-    core.start(leftover: [])
+    core.start()
     return WebSocket(core, subprotocol: stream.agreement.subprotocol, response: upgraded.response)
   }
 }

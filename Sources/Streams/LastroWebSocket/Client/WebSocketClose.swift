@@ -49,7 +49,7 @@ public enum WebSocketState: Sendable {
   case failed(WebSocketError)
 
   /// Whether the state is final.
-  public var isTerminal: Bool {
+  var isTerminal: Bool {
     switch self {
     case .open, .closing: false
     case .closed, .failed: true

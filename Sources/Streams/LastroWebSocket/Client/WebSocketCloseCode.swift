@@ -25,8 +25,6 @@ public struct WebSocketCloseCode: RawRepresentable, Sendable, Hashable, CustomSt
   public static let policyViolation = Self(rawValue: 1008)
   /// 1009: the message is too large.
   public static let messageTooBig = Self(rawValue: 1009)
-  /// 1010: the server did not accept an extension that the client requires.
-  package static let mandatoryExtension = Self(rawValue: 1010)
   /// 1011: an unexpected condition prevented the request from being served.
   public static let internalError = Self(rawValue: 1011)
   /// 1012: the service is restarting.

@@ -10,35 +10,31 @@ public struct WebSocketConfiguration: Sendable {
   /// Do not compress messages that combine secrets with text that an attacker controls: compressed sizes reveal
   /// content.
   public struct Compression: Sendable, Hashable {
-    /// The size in bytes below which messages are not compressed. Default 1 KiB.
-    public var minimumBytes = 1024
-    /// Whether the server must reset its window after each message, which saves memory on the client. Default false. A
-    /// server that does not agree is refused.
-    public var serverNoContextTakeover = false
-    /// Whether the client resets its window after each message. Default false; a server may request it in any case.
-    public var clientNoContextTakeover = false
-    /// The largest window of the server, 8 to 15 (bits). Default `nil`: the server decides. A server that does not
-    /// agree is refused.
-    public var serverMaximumWindowBits: Int?
-    /// The largest window of the client, 8 to 15 (bits). Default `nil`: 15, or the size that the server requests. With
-    /// 8, the client sends uncompressed messages, because zlib does not support that window.
-    public var clientMaximumWindowBits: Int?
+    package var minimumBytes: Int
+    var offer = WebSocketDeflateOffer()
 
-    /// Creates the default options.
-    public init() {}
-  }
-
-  /// An address to connect to instead of the URL's host.
-  public struct Address: Sendable, Hashable {
-    /// A host name or IP address; IPv6 without brackets.
-    public var host: String
-    /// The port; `nil`: that of the URL.
-    public var port: Int?
-
-    /// Creates an address. Without a port, that of the URL is used.
-    public init(host: String, port: Int? = nil) {
-      self.host = host
-      self.port = port
+    /// Creates the parameters of an offer.
+    ///
+    /// - Parameters:
+    ///   - minimumBytes: the size in bytes below which messages are not compressed. Default 1 KiB.
+    ///   - serverNoContextTakeover: whether the server must reset its window after each message, which saves memory on
+    ///     the client. Default false. A server that does not agree is refused.
+    ///   - clientNoContextTakeover: whether the client resets its window after each message. Default false; a server
+    ///     may request it in any case.
+    ///   - serverMaximumWindowBits: the largest window of the server, 8 to 15 (bits). Default `nil`: the server
+    ///     decides. A server that does not agree is refused.
+    ///   - clientMaximumWindowBits: the largest window of the client, 8 to 15 (bits). Default `nil`: 15, or the size
+    ///     that the server requests. With 8, the client sends uncompressed messages, because zlib does not support that
+    ///     window.
+    public init(
+      minimumBytes: Int = 1024, serverNoContextTakeover: Bool = false, clientNoContextTakeover: Bool = false,
+      serverMaximumWindowBits: Int? = nil, clientMaximumWindowBits: Int? = nil
+    ) {
+      self.minimumBytes = minimumBytes
+      offer.serverNoContextTakeover = serverNoContextTakeover
+      offer.clientNoContextTakeover = clientNoContextTakeover
+      offer.serverMaximumWindowBits = serverMaximumWindowBits
+      offer.clientMaximumWindowBits = clientMaximumWindowBits
     }
   }
 
@@ -46,9 +42,10 @@ public struct WebSocketConfiguration: Sendable {
   public var subprotocols: [String] = []
   /// The compression to offer. Default `nil`: none.
   public var compression: Compression?
-  /// The address to connect to instead of the URL's host. The host's name is still sent in `Host` and, unless
-  /// ``serverName`` is set, in TLS. It does not apply to the targets of redirects. Default `nil`.
-  public var address: Address?
+  /// The address to connect to instead of the URL's host: a host name or IP address (IPv6 without brackets), and a
+  /// port; `nil` is the port of the URL. The URL's host is still sent in `Host` and, unless ``serverName`` is set, in
+  /// TLS. The address does not apply to the targets of redirects. Default `nil`.
+  public var address: (host: String, port: Int?)?
   /// The name to send (SNI) and to verify in the certificate, with `wss`. It does not apply to the targets of
   /// redirects. Default `nil`: the URL's host.
   public var serverName: String?
@@ -59,9 +56,6 @@ public struct WebSocketConfiguration: Sendable {
   /// ``maximumMessageBytes``. It may not be smaller than that. If it is larger, readers of whole messages are still
   /// limited to the other value.
   public var maximumFragmentedMessageBytes: Int?
-  /// The maximum size in bytes of a received data frame, as sent; at least 1. Default `nil`: the maximum size of a
-  /// message, plus the overhead of incompressible data if compression was accepted.
-  public var maximumFrameBytes: Int?
   /// The maximum size in bytes of an outgoing frame. Larger messages are split, so that a ping never waits for long.
   /// Default 256 KiB; at least 1, at most 1 GiB.
   public var maximumOutgoingFrameBytes = 256 * 1024
@@ -101,8 +95,7 @@ extension WebSocketConfiguration {
     for (name, value) in [
       ("maximumMessageBytes", maximumMessageBytes),
       ("maximumFragmentedMessageBytes", maximumFragmentedMessageBytes ?? 1),
-      ("maximumFrameBytes", maximumFrameBytes ?? 1), ("maximumOutgoingFrameBytes", maximumOutgoingFrameBytes),
-      ("receiveBufferBytes", receiveBufferBytes),
+      ("maximumOutgoingFrameBytes", maximumOutgoingFrameBytes), ("receiveBufferBytes", receiveBufferBytes),
     ] where value <= 0 {
       throw .invalid(
         "WebSocketConfiguration.\(name) is \(value), below the minimum of 1", hint: "give a positive number")
@@ -137,7 +130,7 @@ extension WebSocketConfiguration {
       throw .invalid(
         "WebSocketConfiguration.compression.minimumBytes is \(minimum), below the minimum of 0", hint: "give 0 or more")
     }
-    for bits in [compression?.serverMaximumWindowBits, compression?.clientMaximumWindowBits] {
+    for bits in [offer?.serverMaximumWindowBits, offer?.clientMaximumWindowBits] {
       if let bits, !(8...15).contains(bits) {
         throw .invalid("the compression window of \(bits) bits is out of range (8…15)", hint: "give 8 to 15")
       }
@@ -154,16 +147,7 @@ extension WebSocketConfiguration {
     }
   }
 
-  var offer: WebSocketDeflateOffer? {
-    compression.map {
-      var offer = WebSocketDeflateOffer()
-      offer.serverNoContextTakeover = $0.serverNoContextTakeover
-      offer.clientNoContextTakeover = $0.clientNoContextTakeover
-      offer.serverMaximumWindowBits = $0.serverMaximumWindowBits
-      offer.clientMaximumWindowBits = $0.clientMaximumWindowBits
-      return offer
-    }
-  }
+  var offer: WebSocketDeflateOffer? { compression?.offer }
 
   /// - Parameter deflate: the negotiated compression.
   func session(_ deflate: WebSocketDeflate?) -> WebSocketSession.Configuration {
@@ -183,7 +167,7 @@ extension WebSocketConfiguration {
     let growth = deflate == nil ? 0 : message >> 8 + 64
     let (frame, isTooMuch) = message.addingReportingOverflow(growth)
     return WebSocketDecoder.Configuration(
-      role: .client, deflate: deflate, maximumFrameBytes: maximumFrameBytes ?? (isTooMuch ? .max : frame),
+      role: .client, deflate: deflate, maximumFrameBytes: isTooMuch ? .max : frame,
       maximumMessageBytes: message)
   }
 }

@@ -23,7 +23,7 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible, Cancella
     case protocolViolation(WebSocketCloseCode)
     /// The server sent a message or a frame beyond the limits; code 1009 was sent to it.
     case messageTooLarge
-    /// The closure `onReopen` of a ``ReconnectingWebSocket`` threw this error; the reopened socket was cut.
+    /// The closure `onReopen` of a client that reconnects threw this error; the reopened socket was cut.
     case reopeningRefused(any Error)
     /// No pong came for a keep-alive ping.
     case keepAliveFailed
@@ -95,6 +95,14 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible, Cancella
   }
 }
 
+extension WebSocketHandshakeFailure {
+  package var hint: String {
+    kind == .digest
+      ? "allow it in OpenSSL's configuration, as FIPS does not: every WebSocket needs it; RFC 6455 §4.1"
+      : "the server, or something in front of it, does not support WebSocket"
+  }
+}
+
 extension WebSocketViolation {
   /// The remedy, which only the server's owner can apply.
   package var hint: String { "the server does not follow RFC 6455: report it to its owner" }
@@ -112,7 +120,7 @@ extension WebSocketError {
   }
 
   static func closed(_ close: WebSocketClose?) -> Self {
-    Self(.closed(close), "the WebSocket is closed", hint: "connect again, or use ReconnectingWebSocket")
+    Self(.closed(close), "the WebSocket is closed", hint: "connect again, or use reconnecting(to:)")
   }
 
   static func silence(_ keepAlive: Duration) -> Self {
@@ -163,6 +171,6 @@ extension WebSocketError {
   init(lost error: TransportError?) {
     self.init(
       .connectionLost(error), error.map { "the connection ended: \($0.message)" } ?? "the server ended the connection",
-      hint: "connect again, or use ReconnectingWebSocket")
+      hint: "connect again, or use reconnecting(to:)")
   }
 }

@@ -10,22 +10,6 @@ public enum WebSocketMessage: Sendable, Hashable {
   /// Bytes.
   case binary(Data)
 
-  /// The kind of a message.
-  public enum Kind: Sendable, Hashable {
-    /// UTF-8 text.
-    case text
-    /// Bytes.
-    case binary
-  }
-
-  /// The kind of the message.
-  public var kind: Kind {
-    switch self {
-    case .text: .text
-    case .binary: .binary
-    }
-  }
-
   /// The bytes of the message; text is encoded as UTF-8.
   public var data: Data {
     switch self {
@@ -37,22 +21,14 @@ public enum WebSocketMessage: Sendable, Hashable {
 
 /// A piece of a message as it arrived, for messages that are too large for memory.
 public struct WebSocketFragment: Sendable, Hashable {
-  /// The kind of the message.
-  public var kind: WebSocketMessage.Kind
+  /// Whether the message is text; otherwise it is bytes.
+  public var isText: Bool
   /// The decompressed bytes, at most 64 KiB. Text has been validated, but a piece may end within a character.
   public var data: Data
   /// Whether the piece begins a message.
   public var isFirst: Bool
   /// Whether the piece ends the message. Such a piece may be empty.
   public var isFinal: Bool
-
-  /// Creates a fragment, for tests.
-  package init(kind: WebSocketMessage.Kind, data: Data, isFirst: Bool, isFinal: Bool) {
-    self.kind = kind
-    self.data = data
-    self.isFirst = isFirst
-    self.isFinal = isFinal
-  }
 }
 
 /// The server's response to a ping.
@@ -61,10 +37,4 @@ package struct WebSocketPong: Sendable, Hashable {
   package var payload: Data
   /// The time from the call until the pong arrived.
   package var roundTrip: Duration
-
-  /// Creates a pong, for tests.
-  package init(payload: Data, roundTrip: Duration) {
-    self.payload = payload
-    self.roundTrip = roundTrip
-  }
 }

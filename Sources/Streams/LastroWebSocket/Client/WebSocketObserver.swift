@@ -19,19 +19,19 @@ final class WebSocketObserver: Sendable {
 
   init(_ socket: WebSocket) {
     self.socket = socket
-    id = socket.core.shared.change { state, _ in state.session.join() }
+    id = socket.core.change { state, _ in state.session.join() }
   }
 
-  deinit { socket.core.shared.change { [id] in $0.session.leave(id, now: $1) } }
+  deinit { socket.core.change { [id] in $0.session.leave(id, now: $1) } }
 
   private func nextPiece() async throws(WebSocketError) -> WebSocketPiece? {
-    let step = await socket.core.shared.wait(for: .pieces) {
+    let step = await socket.core.wait(for: .pieces) {
       [id] state, now -> Result<WebSocketPiece?, WebSocketError>? in
       if let piece = state.session.next(for: id, now: now) { return .success(piece) }
       switch state.session.state {
       case .open, .closing: return nil
       case .closed: return .success(nil)
-      // This read may itself complete the end of the session, which is then not in the history yet.
+      // This read may itself complete the end of the session, which the state does not show yet.
       case .failed(let failure): return .failure(state.error(failure))
       }
     }
@@ -42,8 +42,7 @@ final class WebSocketObserver: Sendable {
   func nextFragment() async throws(WebSocketError) -> WebSocketFragment? {
     guard let piece = try await nextPiece() else { return nil }
     return WebSocketFragment(
-      kind: piece.kind == .text ? .text : .binary, data: Data(piece.bytes), isFirst: piece.isFirst,
-      isFinal: piece.isFinal)
+      isText: piece.kind == .text, data: Data(piece.bytes), isFirst: piece.isFirst, isFinal: piece.isFinal)
   }
 
   func nextMessage() async throws(WebSocketError) -> WebSocketMessage? {

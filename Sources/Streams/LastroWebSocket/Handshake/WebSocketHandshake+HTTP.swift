@@ -11,7 +11,7 @@ extension WebSocketHandshake {
   ///
   /// - Throws: code `invalid_header` for a field that the handshake itself sets.
   package func request(_ head: HTTPRequest) throws(TransportError) -> Data {
-    var none = CommonFields(.bare)
+    var none = CommonFields(.none)
     var writer = RequestWriter()
     _ = try HTTP1Request(TransferRequest(head: asked(head)), &none, mayExpect: false, with: &writer)
     return writer.withBytes { Data($0) }

@@ -24,7 +24,7 @@ struct WebSocketHandshakeTransport: Transport {
     self.configuration = configuration
     self.random = random
     var limits = DialerTransport.Configuration.bare(time)
-    limits.engine.messages.errorBodyTime = Self.patience
+    limits.errorBodyTime = Self.patience
     carrier = DialerTransport(
       WebSocketDialer(dialer, configuration: configuration), role: .server, configuration: limits)
   }
@@ -38,7 +38,7 @@ struct WebSocketHandshakeTransport: Transport {
     asked.allowsResend = false
     asked.delivery = .streamedOnSuccess(maximumBytes: nil, errorBytes: request.errorBytes)
     do throws(TransportError) {
-      return try take(try await carrier.execute(asked), handshake)
+      return try upgradedResponse(try await carrier.execute(asked), handshake)
     } catch {
       guard error.stage == .timeout, error.code == request.deadlineCode, error.head == nil else { throw error }
       var late = TransportError.unopenedWebSocket(request)
@@ -47,7 +47,7 @@ struct WebSocketHandshakeTransport: Transport {
     }
   }
 
-  private func take(
+  private func upgradedResponse(
     _ answer: TransferResponse, _ handshake: WebSocketHandshake
   ) throws(TransportError) -> TransferResponse {
     var answer = answer
@@ -58,16 +58,10 @@ struct WebSocketHandshakeTransport: Transport {
         answer.body = ResponseBody(upgraded: WebSocketStream(stream, agreement))
       }
     } catch {
-      var refusal = TransportError.refusedHandshake(error, answer.head)
-      refusal.requestSent = true
-      refusal.facts = answer.facts
-      throw refusal
+      throw .refusedHandshake(error, answer)
     }
     guard answer.head.status.kind == .successful else { return answer }
-    var refusal = TransportError.notSwitched(answer.head.status.code, answer.head)
-    refusal.requestSent = true
-    refusal.facts = answer.facts
-    throw refusal
+    throw .notSwitched(answer.head.status.code, answer)
   }
 
   private func check(_ request: TransferRequest) throws(TransportError) {
@@ -137,17 +131,17 @@ extension TransferRequest {
 }
 
 extension TransportError {
-  static func refusedHandshake(_ failure: WebSocketHandshakeFailure, _ head: HTTPResponse? = nil) -> Self {
+  static func refusedHandshake(_ failure: WebSocketHandshakeFailure, _ answer: TransferResponse) -> Self {
     Self(
-      stage: .response, code: .protocolViolation, message: failure.message,
-      hint: "the server, or something in front of it, does not support WebSocket", head: head)
+      stage: .response, code: .protocolViolation, message: failure.message, hint: failure.hint, requestSent: true,
+      facts: answer.facts, head: answer.head)
   }
 
-  static func notSwitched(_ status: Int, _ head: HTTPResponse? = nil) -> Self {
+  static func notSwitched(_ status: Int, _ answer: TransferResponse? = nil) -> Self {
     Self(
       stage: .response, code: .protocolViolation,
       message: "the server answered \(status) and not 101 Switching Protocols",
-      hint: "check that the path is that of a WebSocket", head: head)
+      hint: "check that the path is that of a WebSocket", requestSent: true, facts: answer?.facts, head: answer?.head)
   }
 
   static func unopenedWebSocket(_ request: TransferRequest) -> Self {

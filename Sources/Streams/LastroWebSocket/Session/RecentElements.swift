@@ -8,6 +8,8 @@ struct RecentElements<Element> {
 
   init(capacity: Int) { self.capacity = capacity }
 
+  var last: Element? { elements.last }
+
   mutating func append(_ element: Element) {
     if elements.count == capacity { elements.removeFirst() }
     elements.append(element)

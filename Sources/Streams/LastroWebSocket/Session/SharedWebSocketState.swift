@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import Lastro
 internal import LastroWire
 
-/// The state behind the lock of a ``SharedWebSocketSession``: the session, and the tasks that wait for it.
+/// The state behind the lock of a ``WebSocketCore``: the session, and the tasks that wait for it.
 struct SharedWebSocketState: ~Copyable {
   typealias Answer = Result<WebSocketPong?, WebSocketError>
 
@@ -37,7 +37,8 @@ struct SharedWebSocketState: ~Copyable {
   var waiters = SignalWaiters<Signals>()
   var requests: [UInt64: CheckedContinuation<Answer, Never>] = [:]
   var tasks: [Task<Void, Never>] = []
-  private(set) var history: [WebSocketState] = [.open]
+  /// The states so far: at most three.
+  private(set) var history = RecentElements<WebSocketState>(capacity: 3)
   private(set) var receivedPings = RecentElements<Data>(capacity: 16)
   private let keepAlive: Duration?
   /// The error that broke the stream; an error in writing takes precedence over one in reading.
@@ -47,11 +48,12 @@ struct SharedWebSocketState: ~Copyable {
   init(_ configuration: WebSocketConfiguration, _ deflate: WebSocketDeflate?, now: Duration) {
     session = WebSocketSession(configuration.session(deflate), now: now)
     keepAlive = configuration.keepAlive
+    history.append(.open)
   }
 
-  var current: WebSocketState { history[history.count - 1] }
+  var current: WebSocketState { history.last ?? .open }
 
-  /// The error for a request that arrives too late.
+  /// The error for a call that comes too late.
   var refusal: WebSocketError {
     switch current {
     case .failed(let error): error

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,18 +14,6 @@
 enum { CLOOPBACK_ERROR_SIZE = 256 };
 
 // MARK: certificates (mint.c)
-
-enum {
-  CLOOPBACK_KEY_P256 = 0,
-  CLOOPBACK_KEY_P384 = 1,
-  CLOOPBACK_KEY_P521 = 2,
-  CLOOPBACK_KEY_RSA2048 = 3,
-  CLOOPBACK_KEY_RSA3072 = 4,
-  CLOOPBACK_KEY_RSA4096 = 5,
-  CLOOPBACK_KEY_ED25519 = 6,
-};
-
-enum { CLOOPBACK_USAGE_SERVER = 1, CLOOPBACK_USAGE_CLIENT = 2 };
 
 /// The contents of a certificate to make. All strings are UTF-8 and NUL-terminated.
 typedef struct {
@@ -39,8 +28,9 @@ typedef struct {
   /// The maximum length of the path below an authority; -1 for no limit.
   int path_length;
   uint64_t serial;
-  int key_type;
-  /// The key to certify; NULL to make a new key of `key_type`.
+  /// The kind of a new key: a curve such as "P-256", the bits of an RSA key such as "2048", or "ED25519".
+  const char *key_kind;
+  /// The key to certify; NULL to make a new one.
   const char *_Nullable key_pem;
   /// The issuer's certificate and key. Set both, or neither for a self-signed certificate.
   const char *_Nullable issuer_certificate_pem;
@@ -51,8 +41,9 @@ typedef struct {
   size_t permitted_count;
   const char *_Nonnull const *_Nullable excluded;
   size_t excluded_count;
-  /// The CLOOPBACK_USAGE_ bits of a certificate that is not an authority's; 0 omits the extension.
-  int usages;
+  /// The extended key usages of a certificate that is not an authority's, as OpenSSL's configuration names them; NULL
+  /// omits the extension.
+  const char *_Nullable usages;
   bool omits_key_identifiers;
   bool has_unknown_critical;
   /// Whether the certificate requires a stapled OCSP response (RFC 7633).
@@ -65,14 +56,13 @@ typedef struct {
 bool cloopback_mint(const cloopback_certificate_request *request, char *_Nullable *_Nonnull certificate_pem,
                     char *_Nullable *_Nonnull key_pem, char *error);
 
-enum { CLOOPBACK_OCSP_GOOD = 0, CLOOPBACK_OCSP_REVOKED = 1, CLOOPBACK_OCSP_UNKNOWN = 2 };
-
 /// The contents of an OCSP response. A revoked certificate is revoked since `this_update`.
 typedef struct {
   const char *certificate_pem;
   const char *issuer_certificate_pem;
   const char *signer_certificate_pem;
   const char *signer_key_pem;
+  /// 0 good, 1 revoked, 2 unknown (RFC 6960 §4.2.1).
   int status;
   /// Seconds since 1970.
   int64_t this_update;
@@ -83,20 +73,13 @@ typedef struct {
 bool cloopback_ocsp(const cloopback_ocsp_request *request, uint8_t *_Nullable *_Nonnull der, size_t *length,
                     char *error);
 
-/// Verifies the first certificate of `chain_pem` at the time `at`, with the others as intermediates. Returns X509_V_OK
-/// (0), an X509_V_ERR_ code, or -1 if an input cannot be read.
-int cloopback_verify(const char *chain_pem, const char *roots_pem, const char *_Nullable host, int64_t at,
-                     char *error);
-
-/// Computes the SHA-256 digest, 32 bytes, of the SubjectPublicKeyInfo of the first certificate (RFC 7469 §2.4).
-bool cloopback_public_key_sha256(const char *certificate_pem, uint8_t *digest, char *error);
-
 void cloopback_free(void *_Nullable memory);
 
 // MARK: TLS, server side (tls.c)
 
 typedef struct cloopback_tls_context cloopback_tls_context;
-typedef struct cloopback_tls cloopback_tls;
+/// A connection of OpenSSL (`SSL`).
+typedef struct ssl_st cloopback_tls;
 
 typedef struct {
   const char *chain_pem;
@@ -149,41 +132,10 @@ size_t cloopback_tls_alpn(const cloopback_tls *tls, const uint8_t *_Nullable *_N
 /// Returns the subject's common name in the client's certificate; NULL if there is none. Free it with cloopback_free().
 char *_Nullable cloopback_tls_client_name(const cloopback_tls *tls);
 
-// MARK: TLS, client side, for tests of the servers themselves (client.c)
-
-typedef struct cloopback_tls_session cloopback_tls_session;
-
-typedef struct {
-  const char *roots_pem;
-  /// The server's name or IP address.
-  const char *host;
-  const uint8_t *_Nullable alpn;
-  size_t alpn_length;
-  /// The client's certificate chain and key. Set both or neither.
-  const char *_Nullable chain_pem;
-  const char *_Nullable key_pem;
-  /// The session to resume; NULL for none.
-  cloopback_tls_session *_Nullable session;
-  bool asks_staple;
-} cloopback_tls_client_options;
-
-/// Performs the handshake and verifies the server. Returns NULL on failure. The caller keeps the socket.
-cloopback_tls *_Nullable cloopback_tls_connect(int descriptor, const cloopback_tls_client_options *options,
-                                               char *error);
-/// Returns the current session. With TLS 1.3 it can be resumed only if something was read before.
-cloopback_tls_session *_Nullable cloopback_tls_session_keep(cloopback_tls *tls);
-void cloopback_tls_session_free(cloopback_tls_session *session);
-/// Returns the length of the stapled OCSP response, 0 for none. The bytes are valid as long as `tls`.
-size_t cloopback_tls_staple(const cloopback_tls *tls, const uint8_t *_Nullable *_Nonnull response);
-typedef void (*cloopback_certificate_callback)(void *_Nullable context, const uint8_t *der, size_t length);
-/// Calls `found` with the certificates that the server sent, in its order, and returns their number. The bytes are
-/// valid only during the call.
-size_t cloopback_tls_peer_chain(const cloopback_tls *tls, cloopback_certificate_callback found,
-                                void *_Nullable context);
-
 // MARK: header compression of HTTP/2, RFC 7541 (hpack.c)
 
-typedef struct cloopback_hpack cloopback_hpack;
+/// A decoder of libnghttp2.
+typedef struct nghttp2_hd_inflater cloopback_hpack;
 
 typedef void (*cloopback_field_callback)(void *context, const uint8_t *name, size_t name_length, const uint8_t *value,
                                          size_t value_length);
@@ -246,26 +198,11 @@ bool cloopback_refuse_datagrams(int descriptor, bool refuses);
 
 // MARK: threads (thread.c)
 
-typedef struct cloopback_thread cloopback_thread;
-
 /// Starts a thread with SIGPIPE blocked, because OpenSSL writes with write(2). On that thread cloopback_thread_tag()
-/// returns `tag`. Returns NULL and sets errno on failure; `body` is then never called.
-cloopback_thread *_Nullable cloopback_thread_start(size_t stack_size, const void *tag, void (*body)(void *),
-                                                   void *context);
-/// Waits for the end of the thread and frees the handle.
-void cloopback_thread_join(cloopback_thread *thread);
-/// Detaches the thread and frees the handle.
-void cloopback_thread_detach(cloopback_thread *thread);
+/// returns `tag`. Returns false on failure; `body` is then never called.
+bool cloopback_thread_start(pthread_t *thread, size_t stack_size, const void *tag, void (*body)(void *),
+                            void *context);
 /// Returns the tag of the calling thread; NULL if the thread was not started here.
 const void *_Nullable cloopback_thread_tag(void);
-
-/// Blocks SIGPIPE on the calling thread, for OpenSSL's write(2). Returns whether it was not blocked before.
-bool cloopback_hold_pipe_signal(void);
-/// If `held` is true, consumes a pending SIGPIPE and unblocks the signal. Pass the result of
-/// cloopback_hold_pipe_signal().
-void cloopback_release_pipe_signal(bool held);
-
-/// Raises the soft limit of open descriptors to the hard limit. Returns the resulting limit, or 0 if it cannot be read.
-uint64_t cloopback_raise_descriptor_limit(void);
 
 #pragma clang assume_nonnull end

@@ -17,7 +17,7 @@ public import LastroTransports
 /// let dialer = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
 /// let base = NetworkConnectionFactory(to: .hostPort(host: "echo", port: 7), dialer: dialer)
 /// let factory = MyTransportFactory(factory: base)
-/// try await ConnectionConformance(of: factory).check()
+/// let findings = await ConnectionConformance(of: factory).findings()
 /// ```
 public struct ConnectionConformance: Sendable {
   /// A broken promise.
@@ -44,10 +44,21 @@ public struct ConnectionConformance: Sendable {
   ///   - parameters: the parameters that are passed to the factory, with a connect limit of at least `patience`.
   ///   - bigLength: the number of bytes that are sent at once and echoed. Default 1 MiB.
   ///   - patience: the time after which a missing event counts as a hang. Default 60 s.
-  ///   - omitted: promises that the transport cannot keep, such as ``promisesOfEnds``. Default: none.
+  ///   - checksEnds: whether the peer learns that this side ends its direction. Pass `false` for a transport that
+  ///     cannot inform its server, as meek and obfs4 cannot. Default `true`.
   public init(
     of factory: any ConnectionFactory, using parameters: ConnectionParameters = .tcp, bigLength: Int = 1 << 20,
-    patience: Duration = .seconds(60), leavingOut omitted: Set<String> = []
+    patience: Duration = .seconds(60), checksEnds: Bool = true
+  ) {
+    self.init(
+      of: factory, using: parameters, bigLength: bigLength, patience: patience,
+      leavingOut: checksEnds ? [] : Self.promisesOfEnds)
+  }
+
+  /// - Parameter omitted: the promises that are not checked.
+  package init(
+    of factory: any ConnectionFactory, using parameters: ConnectionParameters = .tcp, bigLength: Int = 1 << 20,
+    patience: Duration = .seconds(60), leavingOut omitted: Set<String>
   ) {
     self.factory = factory
     self.parameters = parameters.copy()
@@ -69,7 +80,7 @@ public struct ConnectionConformance: Sendable {
   package static var promises: [String] { checks.map(\.name) }
 
   /// The promises of a transport that informs its server when this side ends its direction; meek and obfs4 cannot.
-  public static var promisesOfEnds: Set<String> { Set(checks.filter(\.needsEnd).map(\.name)) }
+  package static var promisesOfEnds: Set<String> { Set(checks.filter(\.needsEnd).map(\.name)) }
 
   /// Checks every promise, one after the other.
   ///
@@ -83,15 +94,6 @@ public struct ConnectionConformance: Sendable {
       if let finding = await finding(check) { findings.append(finding) }
     }
     return findings
-  }
-
-  /// Checks every promise.
-  ///
-  /// - Throws: an error whose description has the first broken promise and the observed behavior.
-  public func check() async throws {
-    for check in kept {
-      if let finding = await finding(check) { throw finding }
-    }
   }
 
   private var kept: [Check] { Self.checks.filter { !omitted.contains($0.name) } }

@@ -39,7 +39,7 @@ final class ConnectionSubject: Sendable {
     queue.setSpecific(key: key, value: true)
     connection.stateUpdateHandler = { [weak self] state in self?.entered(state) }
     connection.viabilityUpdateHandler = { [weak self] isViable in
-      self?.noteQueue()
+      self?.checkQueue()
       self?.record.withLock { $0.viability.append(isViable) }
     }
   }
@@ -56,12 +56,12 @@ final class ConnectionSubject: Sendable {
 
   func start() { connection.start(queue: queue) }
 
-  private func noteQueue() {
+  private func checkQueue() {
     if DispatchQueue.getSpecific(key: key) != true { record.withLock { $0.isOffQueue = true } }
   }
 
   private func entered(_ state: ConnectionState) {
-    noteQueue()
+    checkQueue()
     let met = record.withLock { record in
       record.states.append(state)
       let states = record.states
@@ -113,7 +113,7 @@ final class ConnectionSubject: Sendable {
   }
 
   private func called(_ name: String) {
-    noteQueue()
+    checkQueue()
     record.withLock { record in
       record.calls[name, default: 0] += 1
       record.order.append(name)

@@ -9,7 +9,7 @@ package import LastroTesting
 /// let server = try LoopbackGeminiServer(identity: CertificateMint.selfSigned(hosts: ["localhost"])) { request in
 ///   request.hasSuffix("/") ? .success("# Hello") : .header(51, "no such page")
 /// }
-/// let response = try await client.fetchData(server.url("/"))
+/// let response = try await client.fetch(server.url("/")).collected()
 /// ```
 ///
 /// Dropping the server stops it.

@@ -3,14 +3,14 @@
 internal import CLoopback
 internal import Lastro
 internal import LastroSupport
-public import LastroTesting
+package import LastroTesting
 
 /// A server of the meek transport, as published: `POST`s with an `X-Session-Id` of at least 8 characters, and bodies of
 /// at most 64 KiB either way. Each session leads to an echo, or to a TCP server on this machine.
 ///
 /// Like the published server, it cannot signal an end: when a session's target is gone it responds with 500 and removes
 /// the session. An unknown ID begins a session.
-public final class LoopbackMeekServer: Sendable {
+package final class LoopbackMeekServer: Sendable {
   /// The target of a session.
   package enum Target: Sendable, Hashable {
     /// An echo of all received bytes.
@@ -25,7 +25,7 @@ public final class LoopbackMeekServer: Sendable {
   package static let payloadBytes = 65_536
 
   /// The web server, with its addresses, requests and connections.
-  public let server: LoopbackServer
+  package let server: LoopbackServer
   private let sessions: Lock<[String: MeekPeerSession]>
 
   /// Starts a server.
@@ -34,7 +34,7 @@ public final class LoopbackMeekServer: Sendable {
   ///   - tls: the TLS options. Default: plaintext.
   ///   - port: the port on 127.0.0.1 that the sessions lead to. Default `nil`: an echo.
   /// - Throws: `LoopbackError`.
-  public convenience init(tls: LoopbackTLS? = nil, forwardingTo port: Int? = nil) throws(LoopbackError) {
+  package convenience init(tls: LoopbackTLS? = nil, forwardingTo port: Int? = nil) throws(LoopbackError) {
     try self.init(tls: tls, target: port.map(Target.port) ?? .echo)
   }
 
@@ -81,7 +81,7 @@ public final class LoopbackMeekServer: Sendable {
   package var sessionCount: Int { sessions.withLock { $0.count } }
 
   /// Stops the server; see `LoopbackServer.stop()`.
-  public func stop() { server.stop() }
+  package func stop() { server.stop() }
 }
 
 /// A session of a ``LoopbackMeekServer``.

@@ -2,8 +2,6 @@
 
 /// The behavior of a ``LoopbackObfs4Server``: by default that of obfs4proxy, with an echo behind it.
 package struct LoopbackObfs4Behavior: Sendable {
-  package typealias Target = LoopbackObfs4Server.Target
-
   /// A fault in the handshake.
   package enum HandshakeFault: Sendable, Hashable {
     /// A bit of the response's mark is changed: the client waits for 8,192 bytes.
@@ -25,7 +23,7 @@ package struct LoopbackObfs4Behavior: Sendable {
   }
 
   /// The target of streams. Default: an echo.
-  package var target = Target.echo
+  package var target = ObfuscatedRoute.echo
   /// The padding and timing of the output: obfs4's `iat-mode`, 0, 1 or 2; other values count as 0. Default 0.
   package var timing = 0
   /// The number of hours by which the server's clock is ahead of its time source. Default 0.

@@ -2,7 +2,7 @@
 
 internal import FoundationEssentials
 package import Lastro
-public import LastroTesting
+package import LastroTesting
 internal import LastroTunnels
 
 /// An obfs4 server on 127.0.0.1, or in memory, that behaves like obfs4proxy.
@@ -12,19 +12,11 @@ internal import LastroTunnels
 ///
 /// ```swift
 /// let bridge = try LoopbackObfs4Server()
-/// let dialer = WispDialer(try WispServer(bridge.bridgeLine), over: engine)
+/// let dialer = try ViaChain([bridge.bridgeLine]).dialer(over: engine)
 /// ```
-public final class LoopbackObfs4Server: Sendable {
-  /// The target of streams.
-  package enum Target: Sendable, Hashable {
-    /// An echo of all received bytes.
-    case echo
-    /// A port on 127.0.0.1.
-    case port(Int)
-  }
-
+package final class LoopbackObfs4Server: Sendable {
   /// The certificate: 70 characters of base64.
-  public let certificate: String
+  package let certificate: String
   /// The underlying server, with its addresses and connections.
   package let server: LoopbackServer
   private let bridge: Obfs4Bridge
@@ -33,9 +25,9 @@ public final class LoopbackObfs4Server: Sendable {
   ///
   /// - Parameter port: the port on 127.0.0.1 that streams lead to. Default `nil`: an echo of all received bytes.
   /// - Throws: `LoopbackError`.
-  public convenience init(forwardingTo port: Int? = nil) throws(LoopbackError) {
+  package convenience init(forwardingTo port: Int? = nil) throws(LoopbackError) {
     var behavior = LoopbackObfs4Behavior()
-    behavior.target = port.map(Target.port) ?? .echo
+    behavior.target = port.map(ObfuscatedRoute.port) ?? .echo
     try self.init(behavior)
   }
 
@@ -58,20 +50,19 @@ public final class LoopbackObfs4Server: Sendable {
   }
 
   /// The bridge line for users of the server, such as `obfs4 127.0.0.1:40123 cert=… iat-mode=0`.
-  public var bridgeLine: String { "obfs4 127.0.0.1:\(port) cert=\(certificate) iat-mode=0" }
+  package var bridgeLine: String { "obfs4 127.0.0.1:\(port) cert=\(certificate) iat-mode=0" }
 
   /// The port.
-  public var port: Int { server.port }
+  package var port: Int { server.port }
 
   /// Stops the server; see `LoopbackServer.stop()`.
-  public func stop() { server.stop() }
+  package func stop() { server.stop() }
 
   /// Returns a dialer whose streams lead to the same server in this process, without sockets. They lead to an echo,
   /// even if those of sockets are forwarded.
-  public func dialer() -> MemoryDialer { dialer(shape: MemoryStream.Shape()) }
-
-  /// - Parameter shape: the shape of the streams, such as one byte at a time.
-  package func dialer(shape: MemoryStream.Shape) -> MemoryDialer {
+  ///
+  /// - Parameter shape: the shape of the streams, such as one byte at a time. Default: that of a `MemoryStream`.
+  package func dialer(shape: MemoryStream.Shape = MemoryStream.Shape()) -> MemoryDialer {
     MemoryDialer(shape: shape) { [bridge] _, stream in try await Obfs4ServerSession(bridge).serve(stream) }
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Lastro
 internal import LastroSupport
 internal import LastroTunnels
 
@@ -14,8 +15,8 @@ final class Obfs4Bridge: Sendable {
   init(
     _ behavior: LoopbackObfs4Behavior, now: @escaping @Sendable () -> Duration
   ) throws(Obfs4Failure) {
-    var random = Obfs4SystemRandom()
-    let own = try Obfs4ServerIdentity(nodeID: random.fill(20), secret: random.fill(32))
+    let random = RandomSource.system
+    let own = try Obfs4ServerIdentity(nodeID: random.bytes(20), secret: random.bytes(32))
     guard let own else { throw .cryptoUnavailable }
     identity = own
     self.behavior = behavior
@@ -47,16 +48,8 @@ private final class Obfs4Answered {
 final class Obfs4ServerSession: ObfuscatedSession {
   private let bridge: Obfs4Bridge
   private var behavior: LoopbackObfs4Behavior { bridge.behavior }
-  var route: ObfuscatedRoute {
-    switch behavior.target {
-    case .echo: .echo
-    case .port(let port): .port(port)
-    }
-  }
+  var route: ObfuscatedRoute? { behavior.target }
   let unreachable = ObfuscatedAction.stall
-  // Boxed in an existential: a value without bytes has no address, and ThreadSanitizer ends a process that writes to
-  // one.
-  private var random: any Obfs4Random = Obfs4SystemRandom()
   private var handshake: Obfs4ServerHandshake
   private var reader: Obfs4FrameReader?
   private var writer: Obfs4FrameWriter?
@@ -67,7 +60,7 @@ final class Obfs4ServerSession: ObfuscatedSession {
 
   init(_ bridge: Obfs4Bridge) throws(Obfs4Failure) {
     self.bridge = bridge
-    seed = random.fill(24)
+    seed = RandomSource.system.bytes(24)
     let behavior = bridge.behavior
     sentPieces = ObfuscatedPieces(pieceBytes: behavior.pieceBytes, cutAfter: behavior.cutAfter)
     let faults: Obfs4ServerFaults =
@@ -79,9 +72,9 @@ final class Obfs4ServerSession: ObfuscatedSession {
       default: []
       }
     handshake = try Obfs4ServerHandshake(
-      as: bridge.identity, keyPair: Obfs4KeyPair.generate(using: &random),
+      as: bridge.identity, keyPair: Obfs4KeyPair.generate(using: .system),
       hour: Int(bridge.now() / .seconds(3600)) &+ behavior.hoursAhead, paddingLength: behavior.responsePadding,
-      faults: faults, random: &random)
+      faults: faults, random: .system)
   }
 
   /// Returns the actions for bytes from the client.
@@ -125,7 +118,7 @@ final class Obfs4ServerSession: ObfuscatedSession {
     do throws(Obfs4Failure) {
       if let writer = writer.take() {
         traffic = try Obfs4Traffic(
-          writer, mode: Obfs4TimingMode(rawValue: behavior.timing) ?? .off, seed: seed, random: random)
+          writer, mode: WispServer.Timing(rawValue: behavior.timing) ?? .immediate, seed: seed, random: .system)
       }
       let pieces = try traffic?.burst(bytes[...]) ?? []
       return sentPieces.limited(pieces.map { .write($0.bytes, pause: $0.delay) })

@@ -18,9 +18,8 @@ enum ObfuscatedAction {
 }
 
 /// The target of a stream.
-enum ObfuscatedRoute {
-  /// The client has not named the target yet.
-  case unknown
+package enum ObfuscatedRoute: Sendable, Hashable {
+  /// An echo of all received bytes.
   case echo
   /// A port on 127.0.0.1.
   case port(Int)
@@ -28,7 +27,8 @@ enum ObfuscatedRoute {
 
 /// The server's side of one obfs4 or Shadowsocks stream: bytes in, actions out.
 protocol ObfuscatedSession: AnyObject {
-  var route: ObfuscatedRoute { get }
+  /// The target; `nil` until the client has named it.
+  var route: ObfuscatedRoute? { get }
   /// The action for a stream whose port has no listener.
   var unreachable: ObfuscatedAction { get }
 
@@ -75,7 +75,7 @@ extension ObfuscatedSession {
   func serve(_ connection: LoopbackConnection) throws {
     // Bytes for the target that arrived before it was known.
     var early: [UInt8] = []
-    while case .unknown = route {
+    while route == nil {
       let bytes = connection.read(max: 65_536)
       let isOpen = try perform(receive(bytes), on: connection) { payload in
         early += payload
@@ -83,7 +83,7 @@ extension ObfuscatedSession {
       }
       guard !bytes.isEmpty, isOpen else { return }
     }
-    guard case .port(let port) = route else {
+    guard case .port(let port)? = route else {
       // Sending an empty array could send padding.
       guard try early.isEmpty || perform(send(early), on: connection, delivering: send) else { return }
       while true {

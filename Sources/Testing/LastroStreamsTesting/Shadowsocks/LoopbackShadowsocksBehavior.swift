@@ -56,7 +56,7 @@ package enum LoopbackShadowsocksStep: Sendable, Hashable {
   case changed([UInt8])
   /// A chunk with one bit of its length changed.
   case changedLength([UInt8])
-  /// A correctly sealed chunk with the given length: 0, one with a reserved bit, or one that does not match.
+  /// A correctly sealed chunk with a wrong length field: 0, with a reserved bit, or not the payload's.
   case length(Int, payload: [UInt8])
   /// The first bytes of a chunk with bytes for the application.
   case part([UInt8], bytes: Int)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
-public import LastroTesting
+package import LastroTesting
 internal import LastroTunnels
 
 /// A Shadowsocks server on 127.0.0.1, or in memory, that behaves like shadowsocks-libev.
@@ -11,9 +11,9 @@ internal import LastroTunnels
 ///
 /// ```swift
 /// let proxy = try LoopbackShadowsocksServer()
-/// let dialer = ShadowsocksDialer(try ShadowsocksServer(proxy.uri), over: engine)
+/// let dialer = try ViaChain([proxy.uri]).dialer(over: engine)
 /// ```
-public final class LoopbackShadowsocksServer: Sendable {
+package final class LoopbackShadowsocksServer: Sendable {
   /// The target of streams.
   package enum Target: Sendable, Hashable {
     /// An echo of all received bytes.
@@ -32,7 +32,7 @@ public final class LoopbackShadowsocksServer: Sendable {
   ///
   /// - Parameter port: the port on 127.0.0.1 that streams lead to. Default `nil`: an echo of all received bytes.
   /// - Throws: `LoopbackError`.
-  public convenience init(forwardingTo port: Int? = nil) throws(LoopbackError) {
+  package convenience init(forwardingTo port: Int? = nil) throws(LoopbackError) {
     var behavior = LoopbackShadowsocksBehavior()
     behavior.target = port.map(Target.port) ?? .echo
     try self.init(behavior)
@@ -54,7 +54,7 @@ public final class LoopbackShadowsocksServer: Sendable {
   }
 
   /// The URI for users of the server, such as `ss://Y2hh…@127.0.0.1:40123`.
-  public var uri: String { uri(host: "127.0.0.1", port: port) }
+  package var uri: String { uri(host: "127.0.0.1", port: port) }
 
   /// Returns the URI for another address, such as that of streams in memory.
   package func uri(host: String, port: Int) -> String {
@@ -63,20 +63,19 @@ public final class LoopbackShadowsocksServer: Sendable {
   }
 
   /// The port.
-  public var port: Int { server.port }
+  package var port: Int { server.port }
 
   /// The targets that clients requested, such as `example.com:443`, in order.
-  public var targets: [String] { house.targets }
+  package var targets: [String] { house.targets }
 
   /// Stops the server; see `LoopbackServer.stop()`.
-  public func stop() { server.stop() }
+  package func stop() { server.stop() }
 
   /// Returns a dialer whose streams lead to the same server in this process, without sockets. They lead to an echo,
   /// even if those of sockets are forwarded.
-  public func dialer() -> MemoryDialer { dialer(shape: MemoryStream.Shape()) }
-
-  /// - Parameter shape: the shape of the streams, such as one byte at a time.
-  package func dialer(shape: MemoryStream.Shape) -> MemoryDialer {
+  ///
+  /// - Parameter shape: the shape of the streams, such as one byte at a time. Default: that of a `MemoryStream`.
+  package func dialer(shape: MemoryStream.Shape = MemoryStream.Shape()) -> MemoryDialer {
     MemoryDialer(shape: shape) { [house] _, stream in try await ShadowsocksServerSession(house).serve(stream) }
   }
 }

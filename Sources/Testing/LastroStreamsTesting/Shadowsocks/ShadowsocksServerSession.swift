@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Lastro
 internal import LastroSupport
 internal import LastroTunnels
 internal import LastroWire
@@ -14,10 +15,10 @@ final class ShadowsocksHouse: Sendable {
 
   init(_ behavior: LoopbackShadowsocksBehavior) throws(ShadowsocksFailure) {
     self.behavior = behavior
-    let cipher = ShadowsocksCipher(rawValue: behavior.method.rawValue) ?? .chaCha20Poly1305
-    key = try ShadowsocksKey(password: Array(behavior.password.utf8), cipher: cipher)
+    let password = Array(behavior.password.utf8)
+    key = try ShadowsocksKey(password: password, method: behavior.method)
     let isOther = behavior.fault == .anotherPassword
-    answerKey = isOther ? try ShadowsocksKey(password: Array(behavior.password.utf8) + [1], cipher: cipher) : key
+    answerKey = isOther ? try ShadowsocksKey(password: password + [1], method: behavior.method) : key
   }
 
   var targets: [String] { seen.withLock(\.targets) }
@@ -56,8 +57,8 @@ final class ShadowsocksServerSession: ObfuscatedSession {
     sentPieces = ObfuscatedPieces(pieceBytes: house.behavior.pieceBytes, cutAfter: house.behavior.cutAfter)
   }
 
-  var route: ObfuscatedRoute {
-    guard let address else { return .unknown }
+  var route: ObfuscatedRoute? {
+    guard let address else { return nil }
     return switch behavior.target {
     case .echo: .echo
     case .port(let port): .port(port)
@@ -116,13 +117,10 @@ final class ShadowsocksServerSession: ObfuscatedSession {
     return try steps(reply)
   }
 
-  private func begin() throws(ShadowsocksFailure) {
+  private func makeWriterIfNeeded() throws(ShadowsocksFailure) {
     guard writer == nil else { return }
     var salt = reader.salt ?? []
-    if behavior.fault != .clientsSalt {
-      var random = Obfs4SystemRandom()
-      salt = random.fill(house.key.cipher.keyLength)
-    }
+    if behavior.fault != .clientsSalt { salt = RandomSource.system.bytes(house.key.method.keyLength) }
     writer = try ShadowsocksWriter(house.answerKey, salt: salt)
   }
 
@@ -134,21 +132,21 @@ final class ShadowsocksServerSession: ObfuscatedSession {
       bytes = []
     }
     for step in steps {
-      try begin()
+      try makeWriterIfNeeded()
       switch step {
-      case .salt: writer?.begin(&bytes)
+      case .salt: writer?.appendSalt(to: &bytes)
       case .payload(let payload): try writer?.write(payload[...], into: &bytes)
       case .length(let length, let payload): try writer?.write(length: length, payload: payload[...], into: &bytes)
       case .changed(let payload):
         try writer?.write(payload[...], into: &bytes)
         bytes[bytes.count - 1] ^= 1
       case .changedLength(let payload):
-        writer?.begin(&bytes)
+        writer?.appendSalt(to: &bytes)
         let start = bytes.count
         try writer?.write(payload[...], into: &bytes)
         bytes[start] ^= 1
       case .part(let payload, let count):
-        writer?.begin(&bytes)
+        writer?.appendSalt(to: &bytes)
         var chunk: [UInt8] = []
         try writer?.write(payload[...], into: &chunk)
         bytes += chunk.prefix(max(0, count))

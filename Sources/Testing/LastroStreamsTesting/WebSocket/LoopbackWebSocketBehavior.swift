@@ -126,7 +126,7 @@ public struct LoopbackWebSocketBehavior: Sendable {
   /// The size in bytes of the fragments in which messages are sent. Default `nil`: one fragment.
   package var fragmentBytes: Int?
   /// The size in bytes of the pieces that are written; 1 writes one byte at a time. Default `nil`: no splitting.
-  public var pieceBytes: Int?
+  package var pieceBytes: Int?
 
   /// Creates the behavior of an echo server.
   public init() {}

@@ -25,7 +25,7 @@ public final class LoopbackWebSocketServer: Sendable {
     tls: LoopbackTLS? = nil, _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior()
   ) throws(LoopbackError) {
     server = try LoopbackServer(tls: tls) { [record] connection in
-      let session = WebSocketServerSession(behavior) { record.record($0) }
+      let session = WebSocketServerSession(behavior, connection: connection.number) { record.record($0) }
       while true {
         let bytes = connection.read(max: 65_536)
         guard !bytes.isEmpty else {

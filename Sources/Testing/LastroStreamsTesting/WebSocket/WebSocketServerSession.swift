@@ -16,6 +16,7 @@ final class WebSocketServerSession {
   }
 
   private let behavior: LoopbackWebSocketBehavior
+  private let connection: Int
   private let record: @Sendable (LoopbackWebSocketEvent) -> Void
   private var head: [UInt8] = []
   private var isOpen = false
@@ -28,8 +29,13 @@ final class WebSocketServerSession {
   private var reader: UInt64 = 0
   private var lastID: UInt64 = 0
 
-  init(_ behavior: LoopbackWebSocketBehavior, record: @escaping @Sendable (LoopbackWebSocketEvent) -> Void) {
+  /// - Parameter connection: the number of the connection, which the handshake's request gets; 0 without a server.
+  init(
+    _ behavior: LoopbackWebSocketBehavior, connection: Int = 0,
+    record: @escaping @Sendable (LoopbackWebSocketEvent) -> Void
+  ) {
     self.behavior = behavior
+    self.connection = connection
     self.record = record
     session = Self.session(behavior, nil)
   }
@@ -54,21 +60,24 @@ final class WebSocketServerSession {
     guard let end = head.firstIndex(ofEmptyLine: ()) else { return [] }
     let rest = Array(head[end...])
     let lines = String(decoding: head[..<(end - 4)], as: UTF8.self).split(separator: "\r\n").map(String.init)
-    guard let request = try? RawRequestHead(lines: lines, bytes: Array(head[..<end])) else { return finish(.end) }
-    record(.handshake(LoopbackRequest(request, connection: 0)))
+    guard let asked = try? RawRequestHead(lines: lines, bytes: Array(head[..<end])) else {
+      return endSession(with: .end)
+    }
+    let request = LoopbackRequest(asked, connection: connection)
+    record(.handshake(request))
     return open(request) + (isOpen && !rest.isEmpty ? work(rest) : [])
   }
 
-  private func finish(_ last: Step) -> [Step] {
+  private func endSession(with last: Step) -> [Step] {
     isOver = true
     return [last]
   }
 
   // MARK: handshake
 
-  private func open(_ request: RawRequestHead) -> [Step] {
-    if let response = behavior.onHandshake(LoopbackRequest(request, connection: 0)) {
-      return pieces(response.head(closing: true) + response.body) + finish(.end)
+  private func open(_ request: LoopbackRequest) -> [Step] {
+    if let response = behavior.onHandshake(request) {
+      return pieces(response.head(closing: true) + response.body) + endSession(with: .end)
     }
     switch behavior.handshake {
     case .silence: return []
@@ -77,11 +86,11 @@ final class WebSocketServerSession {
       return pieces(bytes)
     case .accept, .wrongAccept, .fields: break
     }
-    guard let key = request["Sec-WebSocket-Key"] else {
-      return pieces(LoopbackResponse(status: 400).head(closing: true)) + finish(.end)
+    guard let key = request.head["Sec-WebSocket-Key"] else {
+      return pieces(LoopbackResponse(status: 400).head(closing: true)) + endSession(with: .end)
     }
     isOpen = true
-    return pieces(acceptance(request, key)) + behavior.greeting.flatMap { perform($0) }
+    return pieces(acceptance(request.head, key)) + behavior.greeting.flatMap { perform($0) }
   }
 
   private func acceptance(_ request: RawRequestHead, _ key: String) -> [UInt8] {
@@ -154,7 +163,7 @@ final class WebSocketServerSession {
         session.wrote(bytes.count, now: .zero)
         if !isSilent { steps += pieces(bytes) }
       case .finish, .over:
-        if !isStubborn, !isOver { steps += finish(.end) }
+        if !isStubborn, !isOver { steps += endSession(with: .end) }
       case nil: break
       }
     } while session.hasOutput && !isOver && session.phase != .done
@@ -183,8 +192,8 @@ final class WebSocketServerSession {
     case .pong(let payload): _ = session.pong(payload)
     case .close(let code, let reason): session.close(code: code, reason: reason, now: .zero)
     case .bytes(let bytes): return flush() + pieces(bytes)
-    case .end: return finish(.end)
-    case .cut: return finish(.cut)
+    case .end: return endSession(with: .end)
+    case .cut: return endSession(with: .cut)
     case .fallSilent: isSilent = true
     }
     return flush()

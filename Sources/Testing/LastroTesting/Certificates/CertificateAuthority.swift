@@ -24,26 +24,24 @@ public struct CertificateAuthority: Sendable, Hashable {
   /// - Parameters:
   ///   - commonName: the subject's name.
   ///   - keyType: the type of the key. Default P-256.
-  ///   - validity: the period of validity. Default ten years.
+  ///   - days: the days of validity, counted from now; it begins an hour early, because clocks may differ. Default
+  ///     `0...3650`. A certificate of `-30 ... -1` has expired, and one of `1...30` is not valid yet.
   ///   - pathLength: the maximum number of intermediates below it. Default: no limit.
   /// - Throws: ``LoopbackError/invalidCertificate(_:)``.
   public init(
     commonName: String = "Loopback root", keyType: CertificateKeyType = .p256,
-    validity: CertificateValidity = .days(3650), pathLength: Int? = nil
+    days: ClosedRange<Int> = 0...3650, pathLength: Int? = nil
   ) throws(LoopbackError) {
-    do throws(CertificateError) {
-      try self.init(
-        commonName: commonName, keyType: keyType, validity: validity, pathLength: pathLength, nameConstraints: nil)
-    } catch {
-      throw .invalidCertificate(error.description)
-    }
+    try self.init(
+      commonName: commonName, keyType: keyType, validity: CertificateValidity(days: days), pathLength: pathLength,
+      nameConstraints: nil)
   }
 
   /// - Parameter nameConstraints: the names that certificates below the root may have; `nil` for any.
   package init(
     commonName: String = "Loopback root", keyType: CertificateKeyType = .p256,
     validity: CertificateValidity = .days(3650), pathLength: Int? = nil, nameConstraints: CertificateNameConstraints?
-  ) throws(CertificateError) {
+  ) throws(LoopbackError) {
     var order = CertificateMint.Order(commonName: commonName, validity: validity, keyType: keyType)
     order.isAuthority = true
     order.pathLength = pathLength
@@ -65,26 +63,24 @@ public struct CertificateAuthority: Sendable, Hashable {
   /// - Parameters:
   ///   - commonName: the subject's name.
   ///   - keyType: the type of the key. Default P-256.
-  ///   - validity: the period of validity. Default five years.
+  ///   - days: the days of validity, counted from now; it begins an hour early, because clocks may differ. Default
+  ///     `0...1825`. A certificate of `-30 ... -1` has expired, and one of `1...30` is not valid yet.
   ///   - pathLength: the maximum number of intermediates below it. Default: no limit.
   /// - Throws: ``LoopbackError/invalidCertificate(_:)``.
   public func intermediate(
     commonName: String = "Loopback intermediate", keyType: CertificateKeyType = .p256,
-    validity: CertificateValidity = .days(1825), pathLength: Int? = nil
+    days: ClosedRange<Int> = 0...1825, pathLength: Int? = nil
   ) throws(LoopbackError) -> CertificateAuthority {
-    do throws(CertificateError) {
-      return try intermediate(
-        commonName: commonName, keyType: keyType, validity: validity, pathLength: pathLength, nameConstraints: nil)
-    } catch {
-      throw .invalidCertificate(error.description)
-    }
+    try intermediate(
+      commonName: commonName, keyType: keyType, validity: CertificateValidity(days: days), pathLength: pathLength,
+      nameConstraints: nil)
   }
 
   /// - Parameter nameConstraints: the names that certificates below the intermediate may have; `nil` for any.
   package func intermediate(
     commonName: String = "Loopback intermediate", keyType: CertificateKeyType = .p256,
     validity: CertificateValidity = .days(1825), pathLength: Int? = nil, nameConstraints: CertificateNameConstraints?
-  ) throws(CertificateError) -> CertificateAuthority {
+  ) throws(LoopbackError) -> CertificateAuthority {
     var order = CertificateMint.Order(commonName: commonName, validity: validity, keyType: keyType)
     order.isAuthority = true
     order.pathLength = pathLength
@@ -102,11 +98,11 @@ public struct CertificateAuthority: Sendable, Hashable {
   ///   - validity: the period of validity. Default five years.
   ///   - pathLength: the maximum number of intermediates below it. Default: no limit.
   ///   - nameConstraints: the names that certificates below it may have. Default: any.
-  /// - Throws: ``CertificateError/cannotMint(_:)``.
+  /// - Throws: ``LoopbackError/invalidCertificate(_:)``.
   package func crossSigned(
     by other: CertificateAuthority, validity: CertificateValidity = .days(1825), pathLength: Int? = nil,
     nameConstraints: CertificateNameConstraints? = nil
-  ) throws(CertificateError) -> MintedCertificate {
+  ) throws(LoopbackError) -> MintedCertificate {
     var order = CertificateMint.Order(commonName: commonName, validity: validity, keyType: .p256)
     order.isAuthority = true
     order.pathLength = pathLength
@@ -120,7 +116,8 @@ public struct CertificateAuthority: Sendable, Hashable {
   /// - Parameters:
   ///   - hosts: the DNS names and IP addresses of the subject alternative name. Empty for none, as for a client.
   ///   - commonName: the common name. Default: the first host.
-  ///   - validity: the period of validity. Default one year.
+  ///   - days: the days of validity, counted from now; it begins an hour early, because clocks may differ. Default
+  ///     `0...365`. A certificate of `-30 ... -1` has expired, and one of `1...30` is not valid yet.
   ///   - keyType: the type of the key. Default P-256.
   ///   - serial: the serial number. Default: a random one.
   ///   - privateKeyPEM: a key to certify instead of a new one, for example to renew a certificate with the same pin.
@@ -128,17 +125,13 @@ public struct CertificateAuthority: Sendable, Hashable {
   ///     identifier), as strict clients require. Default true.
   /// - Throws: ``LoopbackError/invalidCertificate(_:)``.
   public func issue(
-    hosts: [String], commonName: String? = nil, validity: CertificateValidity = .days(365),
+    hosts: [String], commonName: String? = nil, days: ClosedRange<Int> = 0...365,
     keyType: CertificateKeyType = .p256, serial: UInt64? = nil, privateKeyPEM: String? = nil,
     hasKeyIdentifiers: Bool = true
   ) throws(LoopbackError) -> MintedCertificate {
-    do throws(CertificateError) {
-      return try issue(
-        hosts: hosts, commonName: commonName, validity: validity, keyType: keyType, serial: serial,
-        privateKeyPEM: privateKeyPEM, profile: CertificateProfile(hasKeyIdentifiers: hasKeyIdentifiers))
-    } catch {
-      throw .invalidCertificate(error.description)
-    }
+    try issue(
+      hosts: hosts, commonName: commonName, validity: CertificateValidity(days: days), keyType: keyType,
+      serial: serial, privateKeyPEM: privateKeyPEM, profile: CertificateProfile(hasKeyIdentifiers: hasKeyIdentifiers))
   }
 
   /// - Parameter profile: the other contents of the certificate.
@@ -146,7 +139,7 @@ public struct CertificateAuthority: Sendable, Hashable {
     hosts: [String], commonName: String? = nil, validity: CertificateValidity = .days(365),
     keyType: CertificateKeyType = .p256, serial: UInt64? = nil, privateKeyPEM: String? = nil,
     profile: CertificateProfile
-  ) throws(CertificateError) -> MintedCertificate {
+  ) throws(LoopbackError) -> MintedCertificate {
     var order = CertificateMint.Order(
       commonName: commonName ?? hosts.first ?? "loopback", validity: validity, keyType: keyType)
     order.hosts = hosts
@@ -156,7 +149,7 @@ public struct CertificateAuthority: Sendable, Hashable {
     return try mint(order)
   }
 
-  private func mint(_ order: CertificateMint.Order) throws(CertificateError) -> MintedCertificate {
+  private func mint(_ order: CertificateMint.Order) throws(LoopbackError) -> MintedCertificate {
     let made = try CertificateMint.mint(order, issuer: identity)
     let above = identity.certificatePEM == rootPEM ? "" : identity.chainPEM
     return MintedCertificate(

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CLoopback
-
 /// The type of a certificate's key.
 public enum CertificateKeyType: Sendable, Hashable, CaseIterable {
   /// ECDSA over P-256. The default, because it is generated in microseconds.
@@ -19,15 +17,16 @@ public enum CertificateKeyType: Sendable, Hashable, CaseIterable {
   /// Ed25519 (RFC 8410).
   case ed25519
 
-  var code: Int32 {
+  /// The name of the type for `cloopback_mint`.
+  var name: String {
     switch self {
-    case .p256: Int32(CLOOPBACK_KEY_P256)
-    case .p384: Int32(CLOOPBACK_KEY_P384)
-    case .p521: Int32(CLOOPBACK_KEY_P521)
-    case .rsa2048: Int32(CLOOPBACK_KEY_RSA2048)
-    case .rsa3072: Int32(CLOOPBACK_KEY_RSA3072)
-    case .rsa4096: Int32(CLOOPBACK_KEY_RSA4096)
-    case .ed25519: Int32(CLOOPBACK_KEY_ED25519)
+    case .p256: "P-256"
+    case .p384: "P-384"
+    case .p521: "P-521"
+    case .rsa2048: "2048"
+    case .rsa3072: "3072"
+    case .rsa4096: "4096"
+    case .ed25519: "ED25519"
     }
   }
 }

@@ -2,7 +2,7 @@
 
 import CLoopback
 
-/// Creation and verification of certificates: the interface to OpenSSL behind ``CertificateAuthority`` and
+/// Creation of certificates: the interface to OpenSSL behind ``CertificateAuthority`` and
 /// ``MintedCertificate``.
 package enum CertificateMint {
   /// Creates a self-signed certificate that is not an authority, which a client must refuse.
@@ -11,10 +11,10 @@ package enum CertificateMint {
   ///   - hosts: the DNS names and IP addresses of the subject alternative name.
   ///   - validity: the period of validity. Default one year.
   ///   - keyType: the type of the key. Default P-256.
-  /// - Throws: ``CertificateError/cannotMint(_:)``.
+  /// - Throws: ``LoopbackError/invalidCertificate(_:)``.
   package static func selfSigned(
     hosts: [String], validity: CertificateValidity = .days(365), keyType: CertificateKeyType = .p256
-  ) throws(CertificateError) -> MintedCertificate {
+  ) throws(LoopbackError) -> MintedCertificate {
     var order = Order(commonName: hosts.first ?? "loopback", validity: validity, keyType: keyType)
     order.hosts = hosts
     let made = try mint(order, issuer: nil)
@@ -43,8 +43,9 @@ package enum CertificateMint {
 
   static func mint(
     _ order: Order, issuer: MintedCertificate?
-  ) throws(CertificateError) -> (certificate: String, key: String) {
+  ) throws(LoopbackError) -> (certificate: String, key: String) {
     let strings = CStrings()
+    let usages = CertificateProfile.Usage.allCases.filter(order.profile.usages.contains).map(\.rawValue)
     var request = cloopback_certificate_request(
       common_name: strings.copy(order.commonName),
       hosts: strings.copy(order.hosts),
@@ -54,7 +55,7 @@ package enum CertificateMint {
       is_authority: order.isAuthority,
       path_length: Int32(clamping: order.pathLength ?? -1),
       serial: order.serial,
-      key_type: order.keyType.code,
+      key_kind: strings.copy(order.keyType.name),
       key_pem: order.privateKeyPEM.map(strings.copy),
       issuer_certificate_pem: (issuer?.certificatePEM).map(strings.copy),
       issuer_key_pem: (issuer?.privateKeyPEM).map(strings.copy),
@@ -62,7 +63,7 @@ package enum CertificateMint {
       permitted_count: order.nameConstraints?.permitted.count ?? 0,
       excluded: strings.copy(order.nameConstraints?.excluded ?? []),
       excluded_count: order.nameConstraints?.excluded.count ?? 0,
-      usages: order.profile.usages.reduce(0) { $0 | $1.bit },
+      usages: usages.isEmpty ? nil : strings.copy(usages.joined(separator: ",")),
       omits_key_identifiers: !order.profile.hasKeyIdentifiers,
       has_unknown_critical: order.profile.hasUnknownCriticalExtension,
       requires_staple: order.profile.requiresStaple,
@@ -79,25 +80,9 @@ package enum CertificateMint {
     }
     return (String(cString: certificate), String(cString: key))
   }
+}
 
-  static func verify(
-    chain: String, host: String?, roots: String, at time: Int64
-  ) throws(CertificateError) {
-    let strings = CStrings()
-    let problem = ErrorText()
-    let code = cloopback_verify(
-      strings.copy(chain), strings.copy(roots), host.map(strings.copy), time, problem.buffer)
-    if code < 0 { throw .unreadable(problem.text) }
-    if code > 0 { throw .invalid(code: code, reason: problem.text) }
-  }
-
-  static func publicKeySHA256(_ certificatePEM: String) throws(CertificateError) -> [UInt8] {
-    let strings = CStrings()
-    let problem = ErrorText()
-    var digest = [UInt8](repeating: 0, count: 32)
-    guard cloopback_public_key_sha256(strings.copy(certificatePEM), &digest, problem.buffer) else {
-      throw .unreadable(problem.text)
-    }
-    return digest
-  }
+extension LoopbackError {
+  /// Returns the error of a certificate that OpenSSL failed to make.
+  static func cannotMint(_ reason: String) -> Self { .invalidCertificate("the certificate cannot be made: \(reason)") }
 }

@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CLoopback
-
 /// The contents of a leaf besides its names and dates, for tests of certificates that clients refuse.
 package struct CertificateProfile: Sendable, Hashable {
   /// A purpose of a certificate (extended key usage, RFC 5280 §4.2.1.12).
-  package enum Usage: Sendable, Hashable, CaseIterable {
-    /// `serverAuth`.
-    case server
-    /// `clientAuth`.
-    case client
-
-    var bit: Int32 {
-      switch self {
-      case .server: Int32(CLOOPBACK_USAGE_SERVER)
-      case .client: Int32(CLOOPBACK_USAGE_CLIENT)
-      }
-    }
+  package enum Usage: String, Sendable, Hashable, CaseIterable {
+    case server = "serverAuth"
+    case client = "clientAuth"
   }
 
   /// The permitted purposes. Default: both. If empty, the extension is omitted, which permits any purpose.

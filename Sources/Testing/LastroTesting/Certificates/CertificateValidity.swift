@@ -3,7 +3,7 @@
 import Glibc
 
 /// The period of validity of a certificate, to the second.
-public struct CertificateValidity: Sendable, Hashable {
+package struct CertificateValidity: Sendable, Hashable {
   /// The first second of validity, since 1970 (`notBefore`).
   package var notBefore: Int64
   /// The last second of validity, since 1970 (`notAfter`).
@@ -15,17 +15,21 @@ public struct CertificateValidity: Sendable, Hashable {
     self.notAfter = notAfter
   }
 
-  /// Returns a period from an hour ago until the given number of days from now.
-  public static func days(_ days: Int) -> Self {
+  /// Creates a period of days, counted from now, that begins an hour early: clocks may differ.
+  init(days: ClosedRange<Int>) {
     let now = Self.now
-    return Self(notBefore: now - 3600, notAfter: now + Int64(days) * day)
+    self.init(
+      notBefore: now + Int64(days.lowerBound) * Self.day - 3600, notAfter: now + Int64(days.upperBound) * Self.day)
   }
 
-  /// A period of a year that ended a day ago.
-  public static var expired: Self { Self(notBefore: now - 366 * day, notAfter: now - day) }
+  /// Returns a period from an hour ago until the given number of days from now.
+  package static func days(_ days: Int) -> Self { Self(days: 0...days) }
 
-  /// A period that begins tomorrow.
-  public static var notYetValid: Self { Self(notBefore: now + day, notAfter: now + 366 * day) }
+  /// A period of a year that ended a day ago.
+  package static var expired: Self { Self(days: -366 ... -1) }
+
+  /// A period that begins in almost a day.
+  package static var notYetValid: Self { Self(days: 1...366) }
 
   static var now: Int64 { Int64(time(nil)) }
 

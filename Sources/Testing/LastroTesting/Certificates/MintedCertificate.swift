@@ -25,23 +25,15 @@ public struct MintedCertificate: Sendable, Hashable {
     self.chainPEM = chainPEM ?? certificatePEM
   }
 
-  /// Returns the SHA-256 hash of the SubjectPublicKeyInfo, 32 bytes, from which a pin is made (RFC 7469 §2.4).
-  ///
-  /// - Throws: ``CertificateError/unreadable(_:)``.
-  package func publicKeySHA256() throws(CertificateError) -> [UInt8] {
-    try CertificateMint.publicKeySHA256(certificatePEM)
-  }
-
   /// The pin of the key, in the form of Lastro's policies.
   ///
   /// - Throws: ``LoopbackError/invalidCertificate(_:)``.
   public var pin: SPKIHash {
     get throws(LoopbackError) {
-      do throws(CertificateError) {
-        guard let pin = SPKIHash(try publicKeySHA256()) else { throw .unreadable("its key has no SHA-256") }
-        return pin
+      do throws(ConfigurationError) {
+        return try PeerCertificate.certificates(pem: certificatePEM)[0].pin
       } catch {
-        throw .invalidCertificate(error.description)
+        throw .invalidCertificate("the certificate cannot be read: \(error.message)")
       }
     }
   }
@@ -62,16 +54,5 @@ public struct MintedCertificate: Sendable, Hashable {
 
   private func with(chainPEM: String) -> MintedCertificate {
     MintedCertificate(certificatePEM: certificatePEM, privateKeyPEM: privateKeyPEM, chainPEM: chainPEM)
-  }
-
-  /// Verifies the chain as a TLS client would (`X509_verify_cert`, purpose server authentication).
-  ///
-  /// - Parameters:
-  ///   - host: the DNS name or IP address to match; `nil` for any.
-  ///   - roots: the PEM text of the trusted roots.
-  ///   - time: the time in seconds since 1970. Default: now.
-  /// - Throws: ``CertificateError``.
-  package func verify(host: String?, trusting roots: String, at time: Int64? = nil) throws(CertificateError) {
-    try CertificateMint.verify(chain: chainPEM, host: host, roots: roots, at: time ?? CertificateValidity.now)
   }
 }

@@ -2,22 +2,14 @@
 
 import CLoopback
 
-/// The status of a certificate in an OCSP response (RFC 6960 §2.2).
-package enum OCSPStatus: Sendable, Hashable, CaseIterable {
+/// The status of a certificate in an OCSP response (RFC 6960 §2.2), by its number in the response.
+package enum OCSPStatus: Int32, Sendable, Hashable, CaseIterable {
   /// The certificate is not revoked.
-  case good
+  case good = 0
   /// The certificate is revoked because its key is compromised.
-  case revoked
+  case revoked = 1
   /// The responder does not know the certificate.
-  case unknown
-
-  var code: Int32 {
-    switch self {
-    case .good: Int32(CLOOPBACK_OCSP_GOOD)
-    case .revoked: Int32(CLOOPBACK_OCSP_REVOKED)
-    case .unknown: Int32(CLOOPBACK_OCSP_UNKNOWN)
-    }
-  }
+  case unknown = 2
 }
 
 extension CertificateAuthority {
@@ -26,25 +18,14 @@ extension CertificateAuthority {
   ///
   /// - Parameters:
   ///   - certificate: the certificate whose status is reported.
-  ///   - validity: `thisUpdate` and `nextUpdate`. Default: from an hour ago for a week. ``CertificateValidity/expired``
-  ///     makes an outdated response.
+  ///   - days: the days from `thisUpdate` to `nextUpdate`, counted from now; the response begins an hour early. Default
+  ///     `0...7`. A response of `-7 ... -1` is outdated.
   /// - Returns: the response in DER (RFC 6960 §4.2.1).
   /// - Throws: ``LoopbackError/invalidCertificate(_:)``.
   public func ocspResponse(
-    for certificate: MintedCertificate, validity: CertificateValidity = .days(7)
+    for certificate: MintedCertificate, days: ClosedRange<Int> = 0...7
   ) throws(LoopbackError) -> [UInt8] {
-    do throws(CertificateError) {
-      return try ocspResponse(for: certificate, status: .good, validity: validity, signedBy: self)
-    } catch {
-      throw .invalidCertificate(error.description)
-    }
-  }
-
-  /// Creates an OCSP response that another authority signed.
-  package func ocspResponse(
-    for certificate: MintedCertificate, signedBy signer: CertificateAuthority
-  ) throws(CertificateError) -> [UInt8] {
-    try ocspResponse(for: certificate, status: .good, signedBy: signer)
+    try ocspResponse(for: certificate, status: .good, validity: CertificateValidity(days: days))
   }
 
   /// Creates an OCSP response with a status.
@@ -56,11 +37,11 @@ extension CertificateAuthority {
   ///   - signer: the authority that signs the response. Default: this one. A response that another authority signed
   ///     proves nothing.
   /// - Returns: the response in DER (RFC 6960 §4.2.1).
-  /// - Throws: ``CertificateError/cannotMint(_:)``.
+  /// - Throws: ``LoopbackError/invalidCertificate(_:)``.
   package func ocspResponse(
     for certificate: MintedCertificate, status: OCSPStatus, validity: CertificateValidity = .days(7),
     signedBy signer: CertificateAuthority? = nil
-  ) throws(CertificateError) -> [UInt8] {
+  ) throws(LoopbackError) -> [UInt8] {
     let signer = signer ?? self
     let strings = CStrings()
     let problem = ErrorText()
@@ -69,7 +50,7 @@ extension CertificateAuthority {
       issuer_certificate_pem: strings.copy(certificatePEM),
       signer_certificate_pem: strings.copy(signer.certificatePEM),
       signer_key_pem: strings.copy(signer.identity.privateKeyPEM),
-      status: status.code, this_update: validity.notBefore, next_update: validity.notAfter)
+      status: status.rawValue, this_update: validity.notBefore, next_update: validity.notAfter)
     var bytes: UnsafeMutablePointer<UInt8>?
     var count = 0
     guard cloopback_ocsp(&request, &bytes, &count, problem.buffer), let bytes else {

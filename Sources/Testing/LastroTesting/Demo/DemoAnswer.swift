@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 
-/// The response formats that all routes of ``DemoAPI`` share.
+/// The response formats that all routes of the demo API share.
 enum DemoAnswer {
   static func json(_ value: some Encodable, status: Int = 200) throws -> LoopbackResponse {
     let encoder = JSONEncoder()

@@ -74,14 +74,6 @@ enum DemoModels {
     var attempts: Int
   }
 
-  struct Secret: Encodable {
-    var secret: String
-  }
-
-  struct Limited: Encodable {
-    var key: String
-  }
-
   struct NewPayment: Decodable {
     var amount: Int
     var currency: String?

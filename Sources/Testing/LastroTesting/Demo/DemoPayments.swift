@@ -4,8 +4,8 @@ import FoundationEssentials
 import Lastro
 internal import LastroSupport
 
-/// The route `POST /payments` of ``DemoAPI``, whose effect must not be repeated.
-final class DemoPayments: Sendable {
+/// The route `POST /payments` of the demo API, whose effect must not be repeated.
+package final class DemoPayments: Sendable {
   private struct State {
     var made = 0
     var failures: [String: Int] = [:]
@@ -14,7 +14,7 @@ final class DemoPayments: Sendable {
 
   private let state = Lock(State())
 
-  var made: Int { state.withLock { $0.made } }
+  package var made: Int { state.withLock { $0.made } }
 
   func respond(to request: LoopbackRequest) throws -> LoopbackResponse {
     guard let failures = Int(digits: request.queryItem("failures") ?? "0") else {

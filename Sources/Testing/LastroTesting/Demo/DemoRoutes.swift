@@ -4,25 +4,28 @@ import FoundationEssentials
 import Lastro
 internal import LastroSupport
 
-/// The routes of ``DemoAPI``.
-final class DemoRoutes: Sendable {
+/// The routes of the demo API.
+package final class DemoRoutes: Sendable {
+  /// The maximum size of an archive: 64 MiB.
+  private static let largestArchive = 64 << 20
+
   private struct State {
     var attempts: [String: Int] = [:]
     var limited: Set<String> = []
     var issues: [String: Int] = [:]
   }
 
-  let payments = DemoPayments()
+  package let payments = DemoPayments()
   private let token: String
   private let endpoint: DemoTokenEndpoint
   private let state = Lock(State())
 
-  init(token: String, endpoint: DemoTokenEndpoint) {
+  package init(token: String, endpoint: DemoTokenEndpoint) {
     self.token = token
     self.endpoint = endpoint
   }
 
-  func respond(to request: LoopbackRequest) throws -> LoopbackResponse {
+  package func respond(to request: LoopbackRequest) throws -> LoopbackResponse {
     let segments = request.pathSegments
     let isRead = request.method == "GET" || request.method == "HEAD"
     switch (isRead, segments.first, segments.count) {
@@ -41,7 +44,10 @@ final class DemoRoutes: Sendable {
     case (true, "private", 1): return try secret(request)
     case (true, "limited", 2): return try limited(segments[1], request)
     case (false, "payments", 1) where request.method == "POST": return try payments.respond(to: request)
+    case (true, "payments", 1): return .json(#"{"made":\#(payments.made)}"#)
     case (_, "oauth", 2) where segments[1] == "token": return try endpoint.respond(to: request)
+    case (false, "oauth", 2) where segments[1] == "tokens" && request.method == "DELETE":
+      return .json(#"{"revoked":\#(endpoint.tokens.revokeAccess())}"#)
     default: return try DemoAnswer.notFound()
     }
   }
@@ -83,7 +89,7 @@ final class DemoRoutes: Sendable {
   private func archive(_ name: String, _ request: LoopbackRequest) throws -> LoopbackResponse {
     guard DemoModels.repositories.contains(where: { $0.fullName == name }) else { return try DemoAnswer.notFound() }
     let count = Int(digits: request.queryItem("bytes") ?? "65536") ?? -1
-    guard (0...DemoAPI.largestArchive).contains(count) else { return try DemoAnswer.invalid("bytes") }
+    guard (0...Self.largestArchive).contains(count) else { return try DemoAnswer.invalid("bytes") }
     let body = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
       for index in 0..<count { buffer.initializeElement(at: index, to: UInt8(truncatingIfNeeded: index)) }
       initialized = count
@@ -129,7 +135,7 @@ final class DemoRoutes: Sendable {
     }
     let isFirst = state.withLock { $0.limited.insert(key).inserted }
     if isFirst { return try DemoAnswer.failure(429, "Too Many Requests").adding("Retry-After", "\(seconds)") }
-    return try DemoAnswer.json(DemoModels.Limited(key: key))
+    return try DemoAnswer.json(["key": key])
   }
 
   private func secret(_ request: LoopbackRequest) throws -> LoopbackResponse {
@@ -143,6 +149,6 @@ final class DemoRoutes: Sendable {
       return try DemoAnswer.failure(401, "Bad credentials")
         .adding("WWW-Authenticate", #"Bearer realm="demo", error="invalid_token""#)
     }
-    return try DemoAnswer.json(DemoModels.Secret(secret: "the cake is real"))
+    return try DemoAnswer.json(["secret": "the cake is real"])
   }
 }

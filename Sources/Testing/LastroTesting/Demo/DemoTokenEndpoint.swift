@@ -2,15 +2,10 @@
 
 import FoundationEssentials
 
-/// The route `POST /oauth/token` of ``DemoAPI`` (RFC 6749 §3.2).
-struct DemoTokenEndpoint: Sendable {
+/// The route `POST /oauth/token` of the demo API (RFC 6749 §3.2).
+package struct DemoTokenEndpoint: Sendable {
   /// An error of RFC 6749 §5.2.
-  private struct Refusal: Error {
-    var error: String
-    var explanation: String
-  }
-
-  private struct Failure: Encodable {
+  private struct Refusal: Error, Encodable {
     var error: String
     var explanation: String
 
@@ -20,23 +15,13 @@ struct DemoTokenEndpoint: Sendable {
     }
   }
 
-  private struct Success: Encodable {
-    var accessToken: String
-    var tokenType = "Bearer"
-    var expiresIn: Int
-    var refreshToken: String?
+  package let clientID: String
+  package let clientSecret: String
+  package let tokens: DemoTokens
 
-    enum CodingKeys: String, CodingKey {
-      case accessToken = "access_token"
-      case tokenType = "token_type"
-      case expiresIn = "expires_in"
-      case refreshToken = "refresh_token"
-    }
+  package init(clientID: String, clientSecret: String, tokens: DemoTokens) {
+    (self.clientID, self.clientSecret, self.tokens) = (clientID, clientSecret, tokens)
   }
-
-  let clientID: String
-  let clientSecret: String
-  let tokens: DemoTokens
 
   func respond(to request: LoopbackRequest) throws -> LoopbackResponse {
     guard request.method == "POST" else {
@@ -45,9 +30,7 @@ struct DemoTokenEndpoint: Sendable {
     tokens.countRequest()
     let response: LoopbackResponse
     do {
-      let grant = try grant(Self.form(of: request), request)
-      response = try DemoAnswer.json(
-        Success(accessToken: grant.accessToken, expiresIn: grant.lifetime, refreshToken: grant.refreshToken))
+      response = try DemoAnswer.json(grant(Self.form(of: request), request))
     } catch let refusal as Refusal {
       response = try Self.answer(refusal)
     }
@@ -56,8 +39,7 @@ struct DemoTokenEndpoint: Sendable {
 
   private static func answer(_ refusal: Refusal) throws -> LoopbackResponse {
     let isClient = refusal.error == "invalid_client"
-    let answer = try DemoAnswer.json(
-      Failure(error: refusal.error, explanation: refusal.explanation), status: isClient ? 401 : 400)
+    let answer = try DemoAnswer.json(refusal, status: isClient ? 401 : 400)
     return isClient ? answer.adding("WWW-Authenticate", #"Basic realm="demo", charset="UTF-8""#) : answer
   }
 

@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Lastro
+package import Lastro
 internal import LastroSupport
 
-/// The tokens that ``DemoAPI`` has issued, with their expiry.
-final class DemoTokens: Sendable {
-  /// The result of a token request.
-  struct Grant: Sendable {
+/// The tokens that the demo API has issued, with their expiry.
+package final class DemoTokens: Sendable {
+  /// The result of a token request (RFC 6749 §5.1).
+  struct Grant: Encodable, Sendable {
     var accessToken: String
+    var tokenType = "Bearer"
     var lifetime: Int
     var refreshToken: String?
+
+    enum CodingKeys: String, CodingKey {
+      case accessToken = "access_token"
+      case tokenType = "token_type"
+      case lifetime = "expires_in"
+      case refreshToken = "refresh_token"
+    }
   }
 
   private struct State {
     var lifetime: Int
     var expiries: [String: Duration] = [:]
     /// Live refresh tokens, each with the family it descends from.
-    var refreshTokens: [String: Int] = [:]
+    var refreshTokens = ["demo-refresh-token": 0]
     /// Rotated refresh tokens: a repeated one was stolen, or used twice.
     var spent: [String: Int] = [:]
     var families = 0
@@ -28,17 +36,17 @@ final class DemoTokens: Sendable {
   private let time: TimeSource
   private let state: Lock<State>
 
-  init(lifetime: Int, time: TimeSource) {
+  package init(lifetime: Int, time: TimeSource) {
     self.time = time
     state = Lock(State(lifetime: lifetime))
   }
 
-  var lifetime: Int {
+  package var lifetime: Int {
     get { state.withLock { $0.lifetime } }
     set { state.withLock { $0.lifetime = newValue } }
   }
-  var requests: Int { state.withLock { $0.requests } }
-  var grants: Int { state.withLock { $0.grants } }
+  package var requests: Int { state.withLock { $0.requests } }
+  package var grants: Int { state.withLock { $0.grants } }
 
   func countRequest() { state.withLock { $0.requests += 1 } }
 
@@ -70,16 +78,23 @@ final class DemoTokens: Sendable {
   }
 
   /// Returns the first refresh token of a new family, as if a user had given consent.
-  func makeRefreshToken() -> String {
+  package func makeRefreshToken() -> String {
     state.withLock { state in
       state.families += 1
       return Self.refreshToken(&state, family: state.families)
     }
   }
 
-  func revokeAccess() { state.withLock { $0.expiries = [:] } }
+  /// Revokes every access token, and returns their number.
+  @discardableResult
+  package func revokeAccess() -> Int {
+    state.withLock { state in
+      defer { state.expiries = [:] }
+      return state.expiries.count
+    }
+  }
 
-  func revokeRefresh() { state.withLock { $0.refreshTokens = [:] } }
+  package func revokeRefresh() { state.withLock { $0.refreshTokens = [:] } }
 
   private static func grant(_ state: inout State, now: Duration, refreshToken: String?) -> Grant {
     state.serial += 1

@@ -19,20 +19,14 @@ package struct LoopbackHTTP2Code: RawRepresentable, Sendable, Hashable, Expressi
   package static let internalError: Self = 0x2
   /// FLOW_CONTROL_ERROR.
   package static let flowControlError: Self = 0x3
-  /// SETTINGS_TIMEOUT.
-  package static let settingsTimeout: Self = 0x4
   /// STREAM_CLOSED.
   package static let streamClosed: Self = 0x5
-  /// FRAME_SIZE_ERROR.
-  package static let frameSizeError: Self = 0x6
   /// REFUSED_STREAM: the request was not processed (RFC 9113 §8.7).
   package static let refusedStream: Self = 0x7
   /// CANCEL.
   package static let cancel: Self = 0x8
   /// COMPRESSION_ERROR.
   package static let compressionError: Self = 0x9
-  /// CONNECT_ERROR.
-  package static let connectError: Self = 0xa
   /// ENHANCE_YOUR_CALM.
   package static let enhanceYourCalm: Self = 0xb
   /// INADEQUATE_SECURITY.

@@ -91,7 +91,7 @@ extension LoopbackHTTP2Connection {
         if try sendPiece(of: id) { goesOn = true }
       }
     }
-    if lastStream != nil, streams.isEmpty, !isOver { end { $0.closeAfterPeer() } }
+    if lastStream != nil, streams.isEmpty, !isOver { endConnection { $0.closeAfterPeer() } }
   }
 
   /// Sends the next piece of a stream; returns whether anything was sent.
@@ -119,14 +119,14 @@ extension LoopbackHTTP2Connection {
       } else {
         try write(.headers(trailers, stream: id, ends: true))
       }
-      finish(id)
-    case .ended: finish(id)
+      markAnswered(id)
+    case .ended: markAnswered(id)
     }
     return true
   }
 
   /// Marks the response as sent; the request may not be complete yet.
-  private func finish(_ id: UInt32) {
+  private func markAnswered(_ id: UInt32) {
     streams[id]?.pieces = []
     streams[id]?.isAnswered = true
     if streams[id]?.request.isComplete ?? true { streams[id] = nil }
@@ -137,23 +137,23 @@ extension LoopbackHTTP2Connection {
   private func perform(_ fault: LoopbackHTTP2Fault, on id: UInt32) throws(LoopbackError) {
     switch fault {
     case .stall: streams[id]?.pieces = []
-    case .stallConnection: end { $0.stall() }
+    case .stallConnection: endConnection { $0.stall() }
     case .resetStream(let code):
       streams[id] = nil
       try write(.resetStream(code, stream: id))
     case .goAway(let last, let code): try goAway(last, code, from: id)
-    case .resetConnection: end { $0.reset() }
-    case .close: end { $0.closeAfterPeer() }
-    case .closeWithoutNotify: end { $0.closeWithoutNotify() }
+    case .resetConnection: endConnection { $0.reset() }
+    case .close: endConnection { $0.closeAfterPeer() }
+    case .closeWithoutNotify: endConnection { $0.closeWithoutNotify() }
     case .halfClose:
-      end {
+      endConnection {
         $0.halfClose()
         _ = $0.readToEnd()
       }
     case .truncateFrame: try truncateFrame(on: id)
     case .endStream:
       try write(.data([], stream: id, ends: true))
-      finish(id)
+      markAnswered(id)
     case .send(let bytes): try connection.write(bytes)
     }
   }
@@ -179,11 +179,11 @@ extension LoopbackHTTP2Connection {
     } else {
       try write(LoopbackHTTP2Frame(.data, stream: id, payload: Array("half".utf8), length: 8))
     }
-    end { $0.closeAfterPeer() }
+    endConnection { $0.closeAfterPeer() }
   }
 
   /// Ends the connection; the remaining pieces are never sent.
-  private func end(_ how: (LoopbackConnection) -> Void) {
+  private func endConnection(_ how: (LoopbackConnection) -> Void) {
     isOver = true
     streams = [:]
     how(connection)

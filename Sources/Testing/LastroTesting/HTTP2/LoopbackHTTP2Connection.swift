@@ -90,12 +90,12 @@ package final class LoopbackHTTP2Connection {
   /// Reads a frame and performs the duties of a peer; returns false at the end of the connection.
   func step() throws(LoopbackError) -> Bool {
     guard let frame = try readFrame() else { return false }
-    try take(frame)
+    try handle(frame)
     return true
   }
 
   /// Performs the duties of a peer for a frame.
-  func take(_ frame: LoopbackHTTP2Frame) throws(LoopbackError) {
+  func handle(_ frame: LoopbackHTTP2Frame) throws(LoopbackError) {
     switch frame.kind {
     case .headers: try readHeaders(frame)
     case .data: try readData(frame)

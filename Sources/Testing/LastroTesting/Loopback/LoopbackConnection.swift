@@ -9,7 +9,7 @@ internal import LastroSupport
 /// When the handler returns or throws, the connection is closed like by ``close()``.
 public final class LoopbackConnection {
   /// The number of the connection, from 1, in order of acceptance.
-  public let number: Int
+  package let number: Int
 
   let core: LoopbackCore
   private(set) var descriptor: Int32
@@ -214,7 +214,7 @@ public final class LoopbackConnection {
 
   /// Pauses in real time. Returns false at once when the server is stopped.
   @discardableResult
-  public func pause(_ duration: Duration) -> Bool {
+  package func pause(_ duration: Duration) -> Bool {
     let (seconds, attoseconds) = duration.components
     let milliseconds = seconds.multipliedReportingOverflow(by: 1000)
     let whole = milliseconds.overflow ? Int64.max / 2 : milliseconds.partialValue
@@ -252,13 +252,13 @@ public final class LoopbackConnection {
   }
 
   /// Performs the handshake, or the requested failure. Returns whether the handler may run.
-  func startTLS(_ context: TLSContext, fault: LoopbackTLS.HandshakeFault?) throws(LoopbackError) -> Bool {
+  func startTLS(_ context: TLSContext) throws(LoopbackError) -> Bool {
     self.context = context
-    if fault == .stallInHandshake {
+    if context.fault == .stallInHandshake {
       stall()
       return false
     }
-    guard let fault else {
+    guard let fault = context.fault else {
       let problem = ErrorText()
       tls = cloopback_tls_accept(context.pointer, descriptor, problem.buffer)
       if tls == nil { throw .handshakeFailed(problem.text) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A response of a server created by ``LoopbackServer/http(_:tls:respond:)``.
+/// A response of a server created by ``LoopbackServer/http(port:unixSocketPath:tls:respond:)``.
 public struct LoopbackResponse: Sendable, Hashable {
   /// A fault that replaces a proper response.
   public struct Fault: Sendable, Hashable {

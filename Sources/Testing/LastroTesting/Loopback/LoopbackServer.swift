@@ -16,14 +16,14 @@ internal import LastroSupport
 /// ```
 ///
 /// It runs on its own threads, one that accepts and one per connection, with small stacks. Some thousands of concurrent
-/// connections are possible, given enough descriptors (``raiseDescriptorLimit()``). Dropping the server stops it.
+/// connections are possible, given enough descriptors (`RLIMIT_NOFILE`). Dropping the server stops it.
 public final class LoopbackServer: Sendable {
   /// A closure that runs once per connection, on the connection's thread. It may block. Its error is recorded in
   /// ``errors`` and closes the connection.
   public typealias Handler = @Sendable (LoopbackConnection) throws -> Void
 
   /// The endpoint that the server listens on, with the actual port.
-  public let endpoint: LoopbackEndpoint
+  package let endpoint: LoopbackEndpoint
   /// Whether the server uses TLS.
   package let isTLS: Bool
 
@@ -32,40 +32,33 @@ public final class LoopbackServer: Sendable {
   /// Starts a server.
   ///
   /// - Parameters:
-  ///   - endpoint: the endpoint to listen on. Default: a port that the kernel chooses.
+  ///   - port: the port of 127.0.0.1 to listen on. Default 0: the kernel chooses one.
+  ///   - unixSocketPath: the path of a Unix socket to listen on, in place of a port: at most 107 bytes. It must not
+  ///     exist yet, and is removed when the server stops. Default: none.
   ///   - tls: the TLS options. Default: plaintext.
   ///   - handler: handles each connection.
   /// - Throws: ``LoopbackError``: the server cannot listen on the address, or the TLS options are invalid.
   public init(
-    _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil, handler: @escaping Handler
+    port: UInt16 = 0, unixSocketPath: String? = nil, tls: LoopbackTLS? = nil, handler: @escaping Handler
   ) throws(LoopbackError) {
-    let context = try Self.context(tls)
+    let context = try tls.map { options throws(LoopbackError) in try TLSContext(options) }
     let listener: Int32
-    var socketPath: String?
-    switch endpoint {
-    case .port(var port):
+    if let unixSocketPath {
+      listener = cloopback_listen_unix(unixSocketPath)
+      if listener < 0 { throw .cannotListen("the path \(unixSocketPath) is taken, too long or not writable") }
+      endpoint = .unixSocket(path: unixSocketPath)
+    } else {
+      var port = port
       listener = cloopback_listen_tcp(&port)
       if listener < 0 { throw .cannotListen("port \(port) of 127.0.0.1 cannot be bound") }
-      self.endpoint = .port(port)
-    case .unixSocket(let path):
-      listener = cloopback_listen_unix(path)
-      if listener < 0 { throw .cannotListen("the path \(path) is taken, too long or not writable") }
-      self.endpoint = endpoint
-      socketPath = path
+      endpoint = .port(port)
     }
     isTLS = tls != nil
-    core = try LoopbackCore(listener: listener, socketPath: socketPath, tls: context, handler: handler)
+    core = try LoopbackCore(listener: listener, socketPath: unixSocketPath, tls: context, handler: handler)
     try core.start()
   }
 
   deinit { core.stop(isLast: true) }
-
-  private static func context(
-    _ tls: LoopbackTLS?
-  ) throws(LoopbackError) -> LoopbackCore.TLS? {
-    guard let tls else { return nil }
-    return LoopbackCore.TLS(context: try TLSContext(tls), fault: tls.handshakeFault)
-  }
 
   /// Closes the listener and every connection, and waits until all threads have ended. It may be called from any thread
   /// and more than once; in a handler it does not wait.
@@ -103,10 +96,10 @@ public final class LoopbackServer: Sendable {
   /// - Throws: ``LoopbackError/invalidTLS(_:)`` for invalid options, or for a server without TLS. The server then keeps
   ///   its options.
   public func replaceTLS(_ tls: LoopbackTLS, keepingSessions: Bool = false) throws(LoopbackError) {
-    guard let old = core.state.withLock({ $0.tls }) else { throw .invalidTLS("the server was started without TLS") }
+    guard let old = core.state.read({ $0.tls }) else { throw .invalidTLS("the server was started without TLS") }
     let context = try TLSContext(tls)
-    if keepingSessions { try context.takeOverSessions(of: old.context) }
-    core.state.withLock { $0.tls = LoopbackCore.TLS(context: context, fault: tls.handshakeFault) }
+    if keepingSessions { try context.takeOverSessions(of: old) }
+    core.state.change { $0.tls = context }
   }
 
   // MARK: a slow line
@@ -120,23 +113,23 @@ public final class LoopbackServer: Sendable {
   // MARK: what happened
 
   /// The number of connections accepted so far.
-  public var acceptedConnections: Int { core.state.withLock { $0.accepted } }
+  public var acceptedConnections: Int { core.state.read { $0.accepted } }
   /// The number of open connections.
-  package var openConnections: Int { core.state.withLock { $0.descriptors.count } }
+  package var openConnections: Int { core.state.read { $0.descriptors.count } }
   /// The number of connections whose handler was started; over TLS, the number of completed handshakes.
-  public var establishedConnections: Int { core.state.withLock { $0.handshakes } }
+  public var establishedConnections: Int { core.state.read { $0.handshakes } }
   /// The number of full TLS handshakes, in which the client saw the certificate.
-  package var fullHandshakes: Int { core.state.withLock { isTLS ? $0.handshakes - $0.resumptions : 0 } }
+  package var fullHandshakes: Int { core.state.read { isTLS ? $0.handshakes - $0.resumptions : 0 } }
   /// The number of TLS handshakes that resumed a session (RFC 8446 §2.2, RFC 5077), in which the client saw no
   /// certificate.
-  package var resumedHandshakes: Int { core.state.withLock { $0.resumptions } }
+  package var resumedHandshakes: Int { core.state.read { $0.resumptions } }
   /// The number of bytes that handlers have read on all connections; over TLS, decrypted bytes. 0 proves that no client
   /// data has arrived, provided that the connection was read.
-  public var receivedBytes: Int { core.state.withLock { $0.receivedBytes } }
+  public var receivedBytes: Int { core.state.read { $0.receivedBytes } }
   /// The requests read so far, in the order in which their heads ended.
-  public var requests: [LoopbackRequest] { core.state.withLock { $0.requests } }
+  public var requests: [LoopbackRequest] { core.state.read { $0.requests } }
   /// The errors of handlers, including failed handshakes, in order.
-  public var errors: [any Error] { core.state.withLock { $0.errors } }
+  public var errors: [any Error] { core.state.read { $0.errors } }
 
   /// Waits until the given number of request heads has been read; their bodies may not be complete.
   ///
@@ -148,9 +141,9 @@ public final class LoopbackServer: Sendable {
   @discardableResult
   public func waitForRequests(count: Int, complete: Bool = false) async throws -> [LoopbackRequest] {
     if complete {
-      try await core.wait(for: count, counting: { $0.completed }, in: \.completionWaiters)
+      try await core.wait { $0.completed >= count }
     } else {
-      try await core.wait(for: count, counting: { $0.requests.count }, in: \.requestWaiters)
+      try await core.wait { $0.requests.count >= count }
     }
     return requests
   }
@@ -159,15 +152,8 @@ public final class LoopbackServer: Sendable {
   ///
   /// - Throws: `CancellationError`; ``LoopbackError/stopped``.
   package func waitForConnections(count: Int) async throws {
-    try await core.wait(for: count, counting: { $0.accepted }, in: \.connectionWaiters)
+    try await core.wait { $0.accepted >= count }
   }
-
-  /// Raises this process's soft limit of open descriptors to the hard limit (`RLIMIT_NOFILE`), as needed by a test with
-  /// thousands of connections.
-  ///
-  /// - Returns: the limit now in force.
-  @discardableResult
-  public static func raiseDescriptorLimit() -> Int { Int(clamping: cloopback_raise_descriptor_limit()) }
 }
 
 extension LoopbackServer {
@@ -175,16 +161,18 @@ extension LoopbackServer {
   /// `Expect: 100-continue` and `Connection: close`, and sends no body to HEAD.
   ///
   /// - Parameters:
-  ///   - endpoint: the endpoint to listen on. Default: a port that the kernel chooses.
+  ///   - port: the port of 127.0.0.1 to listen on. Default 0: the kernel chooses one.
+  ///   - unixSocketPath: the path of a Unix socket to listen on, in place of a port: at most 107 bytes. It must not
+  ///     exist yet, and is removed when the server stops. Default: none.
   ///   - tls: the TLS options. Default: plaintext.
   ///   - respond: returns the response to a request. It runs on the connection's thread, and may block. If it throws,
   ///     the response is 500.
   /// - Throws: ``LoopbackError``.
   public static func http(
-    _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil,
+    port: UInt16 = 0, unixSocketPath: String? = nil, tls: LoopbackTLS? = nil,
     respond: @escaping @Sendable (LoopbackRequest) throws -> LoopbackResponse
   ) throws(LoopbackError) -> LoopbackServer {
-    try LoopbackServer(endpoint, tls: tls) { connection in
+    try LoopbackServer(port: port, unixSocketPath: unixSocketPath, tls: tls) { connection in
       try connection.serveHTTP(respond)
     }
   }
@@ -248,15 +236,13 @@ extension LoopbackServer {
   /// Starts a SOCKS 5 proxy (RFC 1928) without authentication that connects to this machine for every requested host:
   /// `example.com` with port 40123 reaches port 40123 on 127.0.0.1.
   ///
-  /// - Parameters:
-  ///   - endpoint: the endpoint to listen on. Default: a port that the kernel chooses.
-  ///   - answer: returns the reply to a target, such as `example.com:40123` or `[::1]:80`; 0 accepts it. It runs on the
-  ///     connection's thread. Default: accepts every target.
+  /// - Parameter answer: returns the reply to a target, such as `example.com:40123` or `[::1]:80`; 0 accepts it. It
+  ///   runs on the connection's thread. Default: accepts every target.
   /// - Throws: ``LoopbackError``.
   public static func socks5(
-    _ endpoint: LoopbackEndpoint = .ephemeral, answering answer: @escaping @Sendable (String) -> UInt8 = { _ in 0 }
+    answering answer: @escaping @Sendable (String) -> UInt8 = { _ in 0 }
   ) throws(LoopbackError) -> LoopbackServer {
-    try LoopbackServer(endpoint) { connection in
+    try LoopbackServer { connection in
       let methods = try connection.read(exactly: 2)
       guard methods[0] == 5, try connection.read(exactly: Int(methods[1])).contains(0) else {
         return try connection.write([5, 0xFF])
@@ -299,15 +285,14 @@ extension LoopbackServer {
   /// (``replaceTLS(_:keepingSessions:)``).
   ///
   /// - Parameters:
-  ///   - endpoint: the endpoint to listen on. Default: a port that the kernel chooses.
   ///   - tls: the TLS options. Default: plaintext.
   ///   - answer: decides on a request: `nil` accepts it, a response refuses it. Default: accepts every request.
   /// - Throws: ``LoopbackError``.
   public static func tunnel(
-    _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil,
+    tls: LoopbackTLS? = nil,
     refusing answer: @escaping @Sendable (LoopbackRequest) -> LoopbackResponse? = { _ in nil }
   ) throws(LoopbackError) -> LoopbackServer {
-    try LoopbackServer(endpoint, tls: tls) { connection in
+    try LoopbackServer(tls: tls) { connection in
       guard let head = try connection.readHead() else { return }
       if let refusal = answer(LoopbackRequest(head, connection: connection.number)) {
         return try connection.write(refusal.head(closing: true) + refusal.sentHTTP1Body(to: head.method))

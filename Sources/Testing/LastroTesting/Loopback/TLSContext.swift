@@ -3,10 +3,11 @@
 import CLoopback
 import Lastro
 
-/// A server-side `SSL_CTX`.
+/// A server-side `SSL_CTX`, and the fault of its handshakes.
 final class TLSContext: @unchecked Sendable {
   // Unchecked because an SSL_CTX is only read after its setup, and OpenSSL counts its references atomically.
   let pointer: OpaquePointer
+  let fault: LoopbackTLS.HandshakeFault?
 
   init(_ options: LoopbackTLS) throws(LoopbackError) {
     let strings = CStrings()
@@ -43,6 +44,7 @@ final class TLSContext: @unchecked Sendable {
     }
     guard let made else { throw .invalidTLS(problem.text) }
     pointer = made
+    fault = options.handshakeFault
   }
 
   /// Allows sessions of another context to be resumed with this one.

@@ -86,8 +86,8 @@ public final class LoopbackDatagramServer: Sendable {
   package var datagrams: [Datagram] { core.datagrams }
 
   /// Makes the system report the port as closed (ICMP "port unreachable": the sender's socket fails with
-  /// `ECONNREFUSED`), or accept datagrams again. The port stays bound meanwhile, so that no other socket can use it. It
-  /// may be called from any thread.
+  /// `ECONNREFUSED`), or accept datagrams again. The port stays bound meanwhile, so that no other socket can use it.
+  /// This method is thread-safe.
   ///
   /// - Throws: ``LoopbackError/outOfResources(_:)`` if the system does not support it.
   package func setRefusing(_ refuses: Bool) throws(LoopbackError) { try core.setRefusing(refuses) }
@@ -98,59 +98,40 @@ public final class LoopbackDatagramServer: Sendable {
 
 /// The state that the thread of a server retains.
 private final class DatagramCore: Sendable {
-  /// Unchecked because a thread handle is only passed on under the lock below.
-  private struct Thread: @unchecked Sendable {
-    let handle: OpaquePointer
-  }
-
   private struct State {
-    var stopSource: Int32
-    var thread: Thread?
+    var thread: LoopbackThread?
     var datagrams: [LoopbackDatagramServer.Datagram] = []
   }
 
-  private static let stackSize = 512 * 1024
-
   private let descriptor: Int32
-  private let stopSignal: Int32
+  /// Open when the server is stopped.
+  private let stopGate: LoopbackGate
   private let handler: LoopbackDatagramServer.Handler
-  private let state: Lock<State>
+  private let state = Lock(State())
 
   init(descriptor: Int32, handler: @escaping LoopbackDatagramServer.Handler) throws(LoopbackError) {
-    var stopSignal: Int32 = -1
-    var stopSource: Int32 = -1
-    guard cloopback_pipe(&stopSignal, &stopSource) else {
+    do throws(LoopbackError) {
+      stopGate = try LoopbackGate()
+    } catch {
       cloopback_close(descriptor)
-      throw .outOfResources("a pipe could not be made")
+      throw error
     }
     self.descriptor = descriptor
-    self.stopSignal = stopSignal
     self.handler = handler
-    state = Lock(State(stopSource: stopSource))
   }
 
   deinit {
     stop()
-    cloopback_close(stopSignal)
     cloopback_close(descriptor)
   }
 
   var datagrams: [LoopbackDatagramServer.Datagram] { state.withLock { $0.datagrams } }
 
   func start() throws(LoopbackError) {
-    final class Box {
-      let core: DatagramCore
-      init(_ core: DatagramCore) { self.core = core }
-    }
-    let box = Unmanaged.passRetained(Box(self))
-    let tag = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
-    let handle = cloopback_thread_start(
-      Self.stackSize, tag, { Unmanaged<Box>.fromOpaque($0).takeRetainedValue().core.serve() }, box.toOpaque())
-    guard let handle else {
-      box.release()
+    guard let thread = LoopbackThread(of: self, { [self] in serve() }) else {
       throw .outOfResources("a thread could not be started")
     }
-    state.withLock { $0.thread = Thread(handle: handle) }
+    state.withLock { $0.thread = thread }
   }
 
   func setRefusing(_ refuses: Bool) throws(LoopbackError) {
@@ -160,17 +141,13 @@ private final class DatagramCore: Sendable {
   }
 
   func stop() {
-    let thread = state.withLock { state in
-      if state.stopSource >= 0 { cloopback_close(state.stopSource) }
-      state.stopSource = -1
-      return state.thread.take()
-    }
-    if let thread { cloopback_thread_join(thread.handle) }
+    stopGate.open()
+    state.withLock { $0.thread.take() }?.join()
   }
 
   private func serve() {
     var buffer = [UInt8](repeating: 0, count: 65_536)
-    while cloopback_wait(stopSignal, descriptor, -1, -1) & Int32(CLOOPBACK_WAIT_FIRST) == 0 {
+    while cloopback_wait(stopGate.readEnd, descriptor, -1, -1) & Int32(CLOOPBACK_WAIT_FIRST) == 0 {
       var port: UInt16 = 0
       let count = cloopback_receive_datagram(descriptor, &buffer, buffer.count, &port)
       if count < 0 { continue }
@@ -189,7 +166,7 @@ private final class DatagramCore: Sendable {
     case .answers(let answers):
       for bytes in answers { send(bytes, to: port) }
     case .delay(let bytes, let gate):
-      guard cloopback_wait(stopSignal, gate.readEnd, -1, -1) & Int32(CLOOPBACK_WAIT_FIRST) == 0 else { return }
+      guard cloopback_wait(stopGate.readEnd, gate.readEnd, -1, -1) & Int32(CLOOPBACK_WAIT_FIRST) == 0 else { return }
       send(bytes, to: port)
     }
   }

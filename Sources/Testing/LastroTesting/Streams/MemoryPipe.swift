@@ -76,7 +76,7 @@ final class MemoryPipe: Sendable {
   }
 
   /// Ends the direction from the writer's side; fails during a write and after the stream was closed.
-  func finish() throws(TransportError) {
+  func finishWriting() throws(TransportError) {
     try begin(.writing)
     defer { end(.writing) }
     let isClosed = state.change { state in

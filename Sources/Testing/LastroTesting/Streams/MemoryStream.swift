@@ -81,7 +81,7 @@ public final class MemoryStream: ByteStream {
   /// Ends the outgoing direction; the other end reads a clean end.
   ///
   /// - Throws: `TransportError`: code `operation_in_progress` during a write, `stream_closed` after ``close()``.
-  public func finishWriting(within limit: Duration?) async throws(TransportError) { try outgoing.finish() }
+  public func finishWriting(within limit: Duration?) async throws(TransportError) { try outgoing.finishWriting() }
 
   /// Closes both directions.
   public func close() {

@@ -37,11 +37,11 @@ public final class EventRecorder<Event: Sendable>: Sendable {
   public var events: [Event] { state.read { $0 } }
 
   /// The number of events so far.
-  public var count: Int { state.read { $0.count } }
+  package var count: Int { state.read { $0.count } }
 
   /// Waits until the given number of events is recorded. Removed events do not count.
   ///
-  /// - Returns: the events at that time, of which there may be more.
+  /// - Returns: the events at that time, possibly more than `count`.
   /// - Throws: `CancellationError`, promptly when the task is cancelled.
   @discardableResult
   public func waitForEvents(count: Int) async throws -> [Event] {

@@ -24,8 +24,6 @@ public final class ManualClock: Sendable {
     var sleepers: [UInt64: Sleeper] = [:]
     var cancelled: Set<UInt64> = []
     var nextID: UInt64 = 0
-    /// The waiters, by whether they wait for limits or for sleepers.
-    var waiters: [Bool: CountWaiters] = [:]
 
     mutating func makeID() -> UInt64 {
       nextID += 1
@@ -45,7 +43,7 @@ public final class ManualClock: Sendable {
 
   /// Whether every sleep returns at once and advances the clock by its length.
   package let autoAdvance: Bool
-  private let state: Lock<State>
+  private let state: Watched<State>
   /// The time in which the patience of waits is measured.
   private let realTime: TimeSource
 
@@ -62,7 +60,7 @@ public final class ManualClock: Sendable {
   package init(now: Duration = .zero, autoAdvance: Bool = false, realTime: TimeSource) {
     self.autoAdvance = autoAdvance
     self.realTime = realTime
-    state = Lock(State(now: now))
+    state = Watched(State(now: now))
   }
 
   /// The clock as a time source for the pipeline.
@@ -76,23 +74,23 @@ public final class ManualClock: Sendable {
   package static let epoch = Duration.seconds(1_000_000_000)
 
   /// The current time of the clock, which changes only when a test advances it.
-  public var now: Duration { state.withLock { $0.now } }
+  public var now: Duration { state.read { $0.now } }
 
   /// The lengths of all requested sleeps, in order, including cancelled ones.
-  public var sleeps: [Duration] { state.withLock { $0.sleeps } }
+  public var sleeps: [Duration] { state.read { $0.sleeps } }
 
   /// The number of sleeping tasks; tasks that only watch a limit (`TimeSource.limit`) do not count.
-  package var sleepers: Int { state.withLock { $0.sleeping(areLimits: false) } }
+  package var sleepers: Int { state.read { $0.sleeping(areLimits: false) } }
 
   /// The earliest limit that a task watches (`TimeSource.limit`); `nil` if none is watched.
   public var nextLimit: Duration? {
-    state.withLock { $0.sleepers.values.lazy.filter(\.isLimit).map(\.deadline).min() }
+    state.read { $0.sleepers.values.lazy.filter(\.isLimit).map(\.deadline).min() }
   }
 
   /// Advances the clock and wakes the sleepers that are due, the earliest first. Sleepers that then sleep again count
   /// from the new time. A negative duration has no effect.
   public func advance(by duration: Duration) {
-    let due = state.withLock { state in
+    let due = state.change { state in
       state.now += max(.zero, duration)
       return state.takeDue()
     }
@@ -105,7 +103,7 @@ public final class ManualClock: Sendable {
   /// - Returns: the time by which the clock advanced; `nil` if no task sleeps.
   @discardableResult
   package func advanceToNextSleeper() -> Duration? {
-    let (moved, due) = state.withLock { state -> (Duration?, [CheckedContinuation<Void, any Error>]) in
+    let (moved, due) = state.change { state -> (Duration?, [CheckedContinuation<Void, any Error>]) in
       guard let deadline = state.sleepers.values.lazy.filter({ !$0.isLimit }).map(\.deadline).min() else {
         return (nil, [])
       }
@@ -120,8 +118,8 @@ public final class ManualClock: Sendable {
   /// Suspends until the clock has advanced by the given duration.
   ///
   /// - Throws: `CancellationError`, promptly when the task is cancelled.
-  public func sleep(_ duration: Duration) async throws {
-    state.withLock { $0.sleeps.append(duration) }
+  package func sleep(_ duration: Duration) async throws {
+    state.change { $0.sleeps.append(duration) }
     try Task.checkCancellation()
     if autoAdvance { return advance(by: duration) }
     try await suspend(duration, isLimit: false)
@@ -134,12 +132,12 @@ public final class ManualClock: Sendable {
   package func waitForLimit(_ duration: Duration) async throws { try await suspend(duration, isLimit: true) }
 
   private func suspend(_ duration: Duration, isLimit: Bool) async throws {
-    let id = state.withLock { $0.makeID() }
-    defer { state.withLock { _ = $0.cancelled.remove(id) } }
+    let id = state.change { $0.makeID() }
+    defer { state.change { _ = $0.cancelled.remove(id) } }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { beginSleep(id, duration, isLimit, $0) }
     } onCancel: {
-      let sleeper = state.withLock { state in
+      let sleeper = state.change { state in
         let sleeper = state.sleepers.removeValue(forKey: id)
         if sleeper == nil { state.cancelled.insert(id) }
         return sleeper
@@ -151,16 +149,13 @@ public final class ManualClock: Sendable {
   private func beginSleep(
     _ id: UInt64, _ duration: Duration, _ isLimit: Bool, _ continuation: CheckedContinuation<Void, any Error>
   ) {
-    let (outcome, waiters) = state.withLock {
-      state -> (Result<Void, any Error>?, [CheckedContinuation<Void, any Error>]) in
-      if state.cancelled.contains(id) { return (.failure(CancellationError()), []) }
-      if duration <= .zero { return (.success(()), []) }
+    let outcome: Result<Void, any Error>? = state.change { state in
+      if state.cancelled.contains(id) { return .failure(CancellationError()) }
+      if duration <= .zero { return .success(()) }
       state.sleepers[id] = Sleeper(deadline: state.now + duration, isLimit: isLimit, continuation: continuation)
-      let count = state.sleeping(areLimits: isLimit)
-      return (nil, state.waiters[isLimit]?.take(reached: count) ?? [])
+      return nil
     }
     if let outcome { continuation.resume(with: outcome) }
-    for waiter in waiters { waiter.resume() }
   }
 
   /// Waits until the given number of tasks sleep at the same time.
@@ -169,8 +164,8 @@ public final class ManualClock: Sendable {
   ///   - count: the number of tasks.
   ///   - patience: the longest wait, in real time. It ends a test whose code under test has failed before it sleeps.
   ///     Default 1 min; `nil` for no limit.
-  /// - Throws: ``ManualClockTimeout`` when the patience is over, and at once if `autoAdvance` is set, because no task
-  ///   then ever sleeps; `CancellationError`.
+  /// - Throws: an error that says how many tasks sleep when the patience is over, and at once if `autoAdvance` is set,
+  ///   because no task then ever sleeps; `CancellationError`.
   public func waitForSleepers(count: Int, within patience: Duration? = .seconds(60)) async throws {
     if autoAdvance, count > 0 { throw timeout(of: nil, count, areLimits: false) }
     try await wait(for: count, areLimits: false, within: patience)
@@ -188,7 +183,7 @@ public final class ManualClock: Sendable {
   ///   - count: the number of limits.
   ///   - patience: the longest wait, in real time. It ends a test whose code under test has failed before it watches a
   ///     limit. Default 1 min; `nil` for no limit.
-  /// - Throws: ``ManualClockTimeout`` when the patience is over; `CancellationError`.
+  /// - Throws: an error that says how many limits are watched when the patience is over; `CancellationError`.
   public func waitForLimits(count: Int, within patience: Duration? = .seconds(60)) async throws {
     try await wait(for: count, areLimits: true, within: patience)
   }
@@ -206,7 +201,7 @@ public final class ManualClock: Sendable {
   }
 
   private func timeout(of patience: Duration?, _ count: Int, areLimits: Bool) -> ManualClockTimeout {
-    state.withLock { state in
+    state.read { state in
       ManualClockTimeout(
         expected: count, areLimits: areLimits, patience: patience, sleepers: state.sleeping(areLimits: false),
         limits: state.sleeping(areLimits: true), requestedSleeps: state.sleeps.count)
@@ -214,21 +209,6 @@ public final class ManualClock: Sendable {
   }
 
   private func wait(for count: Int, areLimits: Bool) async throws {
-    let id = state.withLock { $0.makeID() }
-    defer { state.withLock { $0.waiters[areLimits]?.forget(id) } }
-    try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        let outcome: Result<Void, any Error>? = state.withLock { state in
-          if state.sleeping(areLimits: areLimits) >= count { return .success(()) }
-          let waiter = CountWaiters.Waiter(threshold: count, continuation: continuation)
-          return state.waiters[areLimits, default: CountWaiters()].add(id, waiter)
-            ? nil : .failure(CancellationError())
-        }
-        if let outcome { continuation.resume(with: outcome) }
-      }
-    } onCancel: {
-      state.withLock { $0.waiters[areLimits, default: CountWaiters()].cancel(id) }?
-        .resume(throwing: CancellationError())
-    }
+    guard await state.wait(until: { $0.sleeping(areLimits: areLimits) >= count }) else { throw CancellationError() }
   }
 }

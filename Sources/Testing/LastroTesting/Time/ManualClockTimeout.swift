@@ -5,21 +5,21 @@ internal import Lastro
 /// The error of a wait for the sleepers or the limits of a ``ManualClock`` that did not end in time.
 ///
 /// Usually the code under test has returned or failed before it sleeps, or it does not use the clock.
-public struct ManualClockTimeout: Error, Sendable, Hashable, CustomStringConvertible {
+package struct ManualClockTimeout: Error, Sendable, Hashable, CustomStringConvertible {
   /// The number of sleepers, or of limits, that was waited for.
-  public let expected: Int
+  package let expected: Int
   let areLimits: Bool
   /// The longest wait; `nil` if the wait could not end.
   let patience: Duration?
   /// The number of tasks that slept when the wait ended.
-  public let sleepers: Int
+  package let sleepers: Int
   /// The number of limits that were watched when the wait ended.
-  public let limits: Int
+  package let limits: Int
   /// The number of sleeps that were requested of the clock so far.
   let requestedSleeps: Int
 
   /// A text that says what was waited for, what there was, and what to look at.
-  public var description: String {
+  package var description: String {
     let awaited = areLimits ? Self.text(expected, "watched limit") : Self.text(expected, "sleeping task")
     guard let patience else {
       return "a wait for \(awaited) does not end: with autoAdvance every sleep returns at once "

@@ -164,14 +164,14 @@ public final class ScriptedTransport: Transport {
   }
 
   /// The number of unused steps. A test that expects the whole script to be used expects 0.
-  public var remainingSteps: Int { state.withLock { $0.steps.count } }
+  package var remainingSteps: Int { state.withLock { $0.steps.count } }
   /// The requests that arrived when no step and no handler was left. A test that expects none expects `[]`.
   package var unexpectedRequests: [TransferRequest] { state.withLock { $0.unexpected } }
   /// The number of requests not yet answered.
   package var runningRequests: Int { state.withLock { $0.running } }
 
   /// Appends steps to the script. If the last step is repeated, the last of these steps is repeated from then on.
-  public func append(_ steps: Step...) { state.withLock { $0.append(steps) } }
+  package func append(_ steps: Step...) { state.withLock { $0.append(steps) } }
 
   /// Checks that every step was used by the request that it expected, and that there were no further requests.
   ///
@@ -232,13 +232,9 @@ public final class ScriptedTransport: Transport {
   private func limited(
     _ response: TransferResponse, to request: TransferRequest
   ) throws(TransportError) -> TransferResponse {
-    let limit: Int? =
-      switch request.delivery {
-      case .collected(let maximum): maximum
-      case .streamed(let maximum): maximum
-      case .streamedOnSuccess(let maximum, let errors): response.head.status.kind == .successful ? maximum : errors
-      }
-    if let limit, let bytes = response.body.bytes, bytes.count > limit {
+    if let limit = request.delivery.limit(for: response.head.status), let bytes = response.body.bytes,
+      bytes.count > limit
+    {
       throw TransportError(
         stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit) bytes",
         hint: "raise maximumBodyBytes, or stream the body", requestSent: true,

@@ -34,14 +34,14 @@ struct BatchCommand: AsyncParsableCommand {
     let judge = try Console.checked { try pins.judge() }
     let stack = try CurlNetworkStack(pins.engine(judge))
     let runner = Runner(stack: stack, collects: true)
-    let reader = LineReader()
     let writer = ResultWriter()
     let unread = await withTaskGroup(of: Void.self) { group -> (any Error)? in
+      var lines = StandardInputLines(cutsLongLines: true)
       var running = 0
       while true {
-        let line: [UInt8]
+        let line: Data
         do {
-          guard let next = try await reader.next() else { return nil }
+          guard let next = try await lines.next() else { return nil }
           line = next
         } catch {
           return error
@@ -57,40 +57,39 @@ struct BatchCommand: AsyncParsableCommand {
       }
     }
     await stack.shutDown(cancelling: true)
-    await judge?.finish()
-    if let failure = await writer.failure { throw Console.give(up: failure) }
+    await judge?.flushReports()
+    if let failure = await writer.failure { throw failure }
     if let unread { throw unread }
   }
 
-  private static func perform(_ line: [UInt8], _ runner: Runner) async -> String {
+  private static func perform(_ line: Data, _ runner: Runner) async -> String {
     do {
-      guard line.count <= LineReader.maximumLength else {
-        throw BatchRequest.Misunderstood(description: "the line is longer than \(LineReader.maximumLength) bytes")
+      guard line.count <= StandardInputLines.maximumLength else {
+        throw ConfigurationError(
+          "the line is longer than \(StandardInputLines.maximumLength) bytes",
+          hint: "send a large body by lastro fetch -T")
       }
       guard String(validating: line, as: UTF8.self) != nil else {
-        throw BatchRequest.Misunderstood(description: "the line is not UTF-8 (save the file as UTF-8)")
+        throw ConfigurationError("the line is not UTF-8", hint: "save the file as UTF-8")
       }
-      var request = try JSONDecoder().decode(BatchRequest.self, from: Data(line))
+      var request = try JSONDecoder().decode(BatchRequest.self, from: line)
       request.specification.maxBody = request.specification.maxBody ?? defaultMaximumBody
       let sink = ResponseOutput(request.includesBody ? .memory : .nowhere)
-      var (report, _) = try await runner.run(request.specification, into: sink)
+      var report = try await runner.run(request.specification, into: sink)
       report.id = request.id
       if request.includesBody { report.body = sink.kept }
-      return report.line
+      return report.jsonLine
     } catch {
       var report = Report(url: "")
-      report.id = try? JSONDecoder().decode(Identified.self, from: Data(line)).id
-      report.fail(.request, FailureCode("invalid_batch_line"), explanation(of: error))
-      return report.line
+      report.id = try? JSONDecoder().decode(Identified.self, from: line).id
+      report.error = .init(.request, FailureCode("invalid_batch_line"), explanation(of: error))
+      return report.jsonLine
     }
   }
 
   private static func explanation(of error: any Error) -> String {
-    switch error {
-    case let error as BatchRequest.Misunderstood: error.description
-    case is DecodingError: "the line is not a JSON object (write such as {\"url\": \"https://example.com/\"})"
-    default: "\(error)"
-    }
+    error is DecodingError
+      ? "the line is not a JSON object (write such as {\"url\": \"https://example.com/\"})" : "\(error)"
   }
 
   /// The keys that can be read from an invalid line.

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import Lastro
 import LastroSupport
 
 /// A line of `lastro batch`.
 struct BatchRequest: Decodable {
-  struct Misunderstood: Error, CustomStringConvertible {
-    var description: String
-  }
-
   var id: JSONValue?
   var specification: RequestSpecification
   var includesBody = false
@@ -36,24 +33,17 @@ struct BatchRequest: Decodable {
     case includeBody = "include_body"
   }
 
-  private struct AnyKey: CodingKey {
-    var stringValue: String
-    var intValue: Int? { nil }
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
-  }
-
   init(from decoder: any Decoder) throws {
     let names = try decoder.container(keyedBy: AnyKey.self).allKeys.map(\.stringValue)
     if let unknown = names.sorted().first(where: { Key(rawValue: $0) == nil }) {
-      throw Misunderstood(
-        description:
-          "unknown key \"\(unknown.onOneLine)\"; the keys are \(Key.allCases.map(\.rawValue).joined(separator: ", "))")
+      throw ConfigurationError(
+        "unknown key \"\(unknown.onOneLine)\"",
+        hint: "the keys are \(Key.allCases.map(\.rawValue).joined(separator: ", "))")
     }
     let read = Fields(container: try decoder.container(keyedBy: Key.self))
     id = try read(.id)
     guard let url: String = try read(.url) else {
-      throw Misunderstood(description: "the key \"url\" is missing (give an https or http URL)")
+      throw ConfigurationError("the key \"url\" is missing", hint: "give an https or http URL")
     }
     var result = RequestSpecification(url: url)
     result.method = try read(.method)
@@ -69,9 +59,8 @@ struct BatchRequest: Decodable {
     result.retries = try read(.retries)
     if let text: String = try read(.backoff) {
       guard let backoff = RequestSpecification.Backoff(text) else {
-        throw Misunderstood(
-          description:
-            "the backoff \"\(text.onOneLine)\" cannot be parsed; write constant:SECONDS or exponential:SECONDS")
+        throw ConfigurationError(
+          "the backoff \"\(text.onOneLine)\" cannot be parsed", hint: "write constant:SECONDS or exponential:SECONDS")
       }
       result.backoff = backoff
     }
@@ -91,8 +80,8 @@ struct BatchRequest: Decodable {
       do {
         return try container.decodeIfPresent(T.self, forKey: key)
       } catch {
-        throw Misunderstood(
-          description: "the value of \"\(key.rawValue)\" is not of type \(T.self) (write it in JSON's notation)")
+        throw ConfigurationError(
+          "the value of \"\(key.rawValue)\" is not of type \(T.self)", hint: "write it in JSON's notation")
       }
     }
   }
@@ -119,8 +108,8 @@ struct BatchRequest: Decodable {
   private static func headers(_ pairs: [[String]]) throws -> [(name: String, value: String)] {
     try pairs.map { pair in
       guard pair.count == 2 else {
-        throw Misunderstood(
-          description: "the value of headers is not a list of [name, value] pairs (write them as JSON has them)")
+        throw ConfigurationError(
+          "the value of headers is not a list of [name, value] pairs", hint: "write them as JSON has them")
       }
       return (pair[0], pair[1])
     }
@@ -132,10 +121,10 @@ struct BatchRequest: Decodable {
     case (let text?, nil): return .bytes(Array(text.utf8))
     case (nil, let base64?):
       guard let data = Data(base64Encoded: base64) else {
-        throw Misunderstood(description: "body_base64 is not base64 (write it with + and /, and = at its end)")
+        throw ConfigurationError("body_base64 is not base64", hint: "write it with + and /, and = at its end")
       }
       return .bytes(Array(data))
-    default: throw Misunderstood(description: "body and body_base64 exclude each other (give one of them)")
+    default: throw ConfigurationError("body and body_base64 exclude each other", hint: "give one of them")
     }
   }
 }

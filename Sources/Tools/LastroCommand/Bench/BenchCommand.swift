@@ -85,7 +85,7 @@ struct BenchCommand: AsyncParsableCommand {
     let logger = Logger(label: "lastro.bench") { _ in SwiftLogNoOpLogHandler() }
     let requests = try urls.map { try ResourceRequest(method: .get, url: $0) }
     let resources = requests.map {
-      RawHTTPResource.raw($0, interceptors: [LoggingInterceptor(logger: logger), .retry])
+      RawHTTPResource.raw($0, interceptors: [.logging(logger), .retry])
     }
     let targets = BenchTargets(
       requests.map { Origin($0.head) }, requests: self.requests + 1, exponent: zipf, seed: seed)
@@ -104,9 +104,9 @@ struct BenchCommand: AsyncParsableCommand {
       reuse: BenchTargets.reuse(
         opened: engine.openedConnections, origins: targets.origins, requests: targets.order.count),
       latency: BenchLatency(load.times))
-    try Self.write(result)
+    try Console.out(result.jsonLine)
     await stack.shutDown()
-    await judge?.finish()
+    await judge?.flushReports()
     if load.ok < self.requests { throw ExitCode(1) }
   }
 
@@ -118,17 +118,6 @@ struct BenchCommand: AsyncParsableCommand {
     configuration.connection.httpVersion = http2 ? .http2 : .http1
     if let cacert { configuration.connection.tls.roots = .file(cacert) }
     return configuration
-  }
-
-  private static func write(_ result: Result) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    let line = String(decoding: try encoder.encode(result), as: UTF8.self)
-    do {
-      try Console.out(line)
-    } catch {
-      throw Console.give(up: error)
-    }
   }
 
   private func load(

@@ -24,11 +24,7 @@ struct DoctorCommand: ParsableCommand {
     checkup.limits()
     checkup.clock()
     checkup.developmentFiles()
-    do {
-      for line in checkup.lines { try Console.out(line) }
-    } catch {
-      throw Console.give(up: error)
-    }
+    for line in checkup.lines { try Console.out(line) }
     if checkup.hasFailure { throw ExitCode(1) }
   }
 }

@@ -38,33 +38,32 @@ struct EventsCommand: FetchingCommand {
   @OptionGroup var accepted: AcceptedFlags
 
   func validate() throws {
-    try flags.validate()
+    try validateFlags()
     if reconnect, noReconnect { throw ValidationError("--reconnect and --no-reconnect exclude each other.") }
     if let count, count < 1 { throw ValidationError("--count \(count) is out of range; give 1 or more.") }
   }
 
   func run() async throws {
-    let specification = try Console.checked { try flags.specification(url: url) }
+    let specification = try Console.checked { try self.specification(url: url) }
     WriteDeadline.set(seconds: specification.timeout)
     let judge = try Console.checked { try pins.judge() }
-    let engine = try Console.checked { try CurlTransport(flags.engine(judge, for: specification)) }
+    let engine = try Console.checked { try CurlTransport(self.engine(judge, for: specification)) }
     var failure: HTTPFetchError<any Error>?
     do {
-      let stack = try Console.checked { try flags.stack(on: engine) }
+      let stack = try Console.checked { try self.stack(on: engine) }
       failure = try await print(events(of: try resource(specification), on: stack))
     } catch let error as TransportError {
       failure = HTTPFetchError(.noRequest(error))
     } catch let error as ResponseOutput.WriteFailure {
-      await judge?.finish()
-      throw Console.give(up: error)
+      await judge?.flushReports()
+      throw error
     }
     await engine.shutDown(cancelling: true)
-    await judge?.finish()
+    await judge?.flushReports()
     guard let failure else { return }
-    let told = Report.Failure(failure.stage, failure.code, failure.message)
-    Console.tell(
-      told, hint: way.hint(failure.hint, of: told), trust: failure.trustFailure,
-      ledger: failure.ledger, body: failure.bodySnippet)
+    var told = Report.Failure(failure)
+    told.hint = way.hint(of: told)
+    Console.tell(told, trust: failure.trustFailure, ledger: failure.ledger, body: failure.bodySnippet)
     throw ExitStatus.of(failure.stage)
   }
 
@@ -74,16 +73,16 @@ struct EventsCommand: FetchingCommand {
       interceptors: try Console.checked { try specification.interceptors() })
   }
 
-  private func events(of resource: RawHTTPResource, on stack: TransportNetworkStack) -> EventStream<any Error> {
-    var options = EventStreamOptions()
-    options.lastEventID = lastEventID
-    options.reconnection = noReconnect ? .never : reconnect ? .always(failures: 20) : .byMethod
-    return stack.events(resource, options: options)
+  private func events(
+    of resource: RawHTTPResource, on stack: TransportNetworkStack
+  ) -> EventStream<ServerSentEvent, any Error> {
+    stack.events(
+      resource, lastEventID: lastEventID, maximumReconnections: noReconnect ? 0 : reconnect ? 20 : nil)
   }
 
   /// Prints events until they end. Returns the failure that ended them, if any.
   private func print(
-    _ events: EventStream<any Error>
+    _ events: EventStream<ServerSentEvent, any Error>
   ) async throws(ResponseOutput.WriteFailure) -> HTTPFetchError<any Error>? {
     var iterator = events.makeAsyncIterator()
     var left = count ?? .max
@@ -95,7 +94,7 @@ struct EventsCommand: FetchingCommand {
       } catch {
         return error
       }
-      try Console.out(EventLine(event).text)
+      try Console.out(["data": event.data, "event": event.name, "id": event.lastEventID].jsonLine)
       left -= 1
     }
     return nil

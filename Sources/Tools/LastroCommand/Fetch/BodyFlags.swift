@@ -3,6 +3,7 @@
 import ArgumentParser
 import FoundationEssentials
 import Glibc
+import Lastro
 
 /// The flags for the body of a request, with curl's names and meanings.
 struct BodyFlags: ParsableArguments {
@@ -123,19 +124,9 @@ struct BodyFlags: ParsableArguments {
   }
 
   static func percentEncoded(_ bytes: some Sequence<UInt8>, space: String) -> String {
-    var result = ""
-    for byte in bytes {
-      let character = Character(UnicodeScalar(byte))
-      if character.isASCII, character.isLetter || character.isNumber || "-._~".contains(character) {
-        result.append(character)
-      } else if byte == 0x20 {
-        result += space
-      } else {
-        let digits = String(byte, radix: 16, uppercase: true)
-        result += digits.count == 1 ? "%0\(digits)" : "%\(digits)"
-      }
+    bytes.reduce(into: "") { text, byte in
+      if byte == 0x20 { text += space } else { text.append(byte, keeping: .unreserved) }
     }
-    return result
   }
 
   /// Appends to the query of a URL.

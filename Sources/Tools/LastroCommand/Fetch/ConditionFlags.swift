@@ -65,18 +65,16 @@ struct ConditionFlags: ParsableArguments {
 
   /// Writes the tag of a successful answer, and sets the date of its file.
   ///
-  /// - Throws: `OutputFile.Failure` or `ResponseOutput.WriteFailure` if the file for the tag cannot be written. An
-  ///   existing file is then kept.
+  /// - Throws: `ResponseOutput.WriteFailure` if the file for the tag cannot be written. An existing file is then kept.
   func keep(_ report: Report, path: String?) throws {
-    func field(_ name: String) -> String? { report.headers.last { $0[0].lowercased() == name }?[1] }
     guard report.error == nil else { return }
-    if let etagSave, let tag = field("etag") {
+    if let etagSave, let tag = report.field("etag") {
       let file = try OutputFile(etagSave)
       try ResponseOutput.writeAll(Data((tag + "\n").utf8), to: file.descriptor)
       try file.commit()
     }
     guard remoteTime, let path, report.status != 304,
-      let seconds = field("last-modified").flatMap({ HTTPDate.seconds($0, now: Int64(time(nil))) })
+      let seconds = report.field("last-modified").flatMap({ HTTPDate.seconds($0, now: Int64(time(nil))) })
     else { return }
     let moment = timespec(tv_sec: Int(seconds), tv_nsec: 0)
     _ = utimensat(AT_FDCWD, path, [moment, moment], 0)

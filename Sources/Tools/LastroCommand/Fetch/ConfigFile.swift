@@ -2,7 +2,7 @@
 
 import Lastro
 
-/// A file of options that `-K` names, in curl's format.
+/// An options file for `-K`, in curl's format.
 enum ConfigFile {
   /// The maximum depth of files that name each other.
   private static let maximumDepth = 8
@@ -24,8 +24,8 @@ enum ConfigFile {
     }
   }
 
-  /// Returns the options of a text as words: `name value`, `name = value` or `name: value` on a line each, in which the
-  /// value may be quoted.
+  /// Returns the options of a text as words. Each line has `name value`, `name = value` or `name: value`; values may be
+  /// quoted.
   static func options(in text: String) -> [String] {
     text.split(whereSeparator: \.isNewline).flatMap { line -> [String] in
       let line = line.drop { $0.isWhitespace }

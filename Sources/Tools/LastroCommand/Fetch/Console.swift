@@ -12,37 +12,24 @@ enum Console {
     try ResponseOutput.writeAll(Data((line + "\n").utf8), to: STDOUT_FILENO)
   }
 
-  /// Reports a failure of standard output, and returns the exit status.
-  static func give(up error: ResponseOutput.WriteFailure) -> ExitCode {
-    Self.error("lastro: \(error)")
-    return error.isTimeout ? ExitStatus.of(.timeout) : ExitCode(1)
-  }
-
-  /// Reports a file that cannot be written, and returns the exit status.
-  static func give(up error: OutputFile.Failure) -> ExitCode {
-    Self.error("lastro: \(error)")
-    return error.isTimeout ? ExitStatus.of(.timeout) : ExitCode(1)
-  }
-
-  /// Prints a failure for people: the description of a refused server, or otherwise the message and the hint, and the
-  /// reason why there was no further attempt.
+  /// Prints a failure for people: the message and the hint, or a refused server's description, and the reason why there
+  /// was no further attempt.
   ///
   /// - Parameters:
   ///   - ledger: the ledger of the call, which contains that reason.
   ///   - body: the server's text in the body of an error response, unless it is printed elsewhere.
   static func tell(
-    _ failure: Report.Failure, hint: String?, trust: TrustFailure? = nil, ledger: AttemptLedger? = nil,
-    body: BodySnippet? = nil
+    _ failure: Report.Failure, trust: TrustFailure? = nil, ledger: AttemptLedger? = nil, body: BodySnippet? = nil
   ) {
-    var text = trust.map { "\($0)" } ?? FlagWords.text(failure.message)
+    var text = trust.map { "\($0)" } ?? HintWords.text(failure.message)
     if let ledger, let end = ledger.retryEnd {
-      text += "\n  not retried\(ledger.attempts.count > 1 ? " again" : ""): \(FlagWords.text("\(end)"))"
+      text += "\n  not retried\(ledger.attempts.count > 1 ? " again" : ""): \(HintWords.text("\(end)"))"
     }
     if let body, !body.text.isEmpty {
       text += "\n  the server says: \(body.text.split(whereSeparator: \.isNewline).joined(separator: "\n    "))"
     }
-    if trust == nil, let hint { text += "\n  hint: \(FlagWords.text(hint))" }
-    error("lastro: \(failure.stage)/\(failure.code): \(text)")
+    if trust == nil, let hint = failure.hint { text += "\n  hint: \(HintWords.text(hint))" }
+    error("lastro: \(failure.stage.rawValue)/\(failure.code): \(text)")
   }
 
   /// Runs work that depends on the command line, or on a file named there.
@@ -51,11 +38,8 @@ enum Console {
   static func checked<T>(_ work: () throws -> T) throws -> T {
     do {
       return try work()
-    } catch let error as ConfigurationError {
-      tell(.init(error), hint: nil)
-      throw ExitStatus.of(.request)
-    } catch let error as TransportError where error.stage == .request {
-      tell(.init(error.stage, error.code, error.message), hint: error.hint)
+    } catch let error where error is ConfigurationError || (error as? TransportError)?.stage == .request {
+      tell(.init(error))
       throw ExitStatus.of(.request)
     }
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import FoundationEssentials
 import Lastro
 import LastroCurl
 import LastroEveryday
@@ -25,10 +24,10 @@ struct ExplainCommand: FetchingCommand {
   var reports = false
   @OptionGroup var accepted: AcceptedFlags
 
-  func validate() throws { try flags.validate() }
+  func validate() throws { try validateFlags() }
 
   func run() async throws {
-    let specification = try Console.checked { try flags.specification(url: url) }
+    let specification = try Console.checked { try self.specification(url: url) }
     let judge = try Console.checked { try pins.judge() }
     let explanation: FetchExplanation
     do {
@@ -36,22 +35,16 @@ struct ExplainCommand: FetchingCommand {
         try Console.checked { try specification.request() },
         interceptors: try Console.checked { try specification.interceptors() })
       var configuration = StackConfiguration()
-      configuration.cache = cached.explainedCache(over: flags.wayOfTransport(for: specification))
+      configuration.cache = cached.explainedCache(over: wayOfTransport(for: specification))
       let stack = try Console.checked {
-        try flags.stack(on: CurlTransport(flags.engine(judge, for: specification)), configuration: configuration)
+        try self.stack(on: CurlTransport(engine(judge, for: specification)), configuration: configuration)
       }
-      explanation = await stack.explain(resource, asStream: true)
+      explanation = await stack.explanation(of: resource, asStream: true)
     } catch let error as TransportError {
-      Console.error("lastro: \(error)")
+      Console.tell(.init(error))
       throw ExitStatus.of(error.stage)
     }
-    try Console.out(reports ? Self.line(explanation) : explanation.description)
+    try Console.out(reports ? explanation.jsonLine : HintWords.text(explanation.description))
     if explanation.refusal != nil { throw ExitStatus.of(.request) }
-  }
-
-  private static func line(_ explanation: FetchExplanation) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return String(decoding: try encoder.encode(explanation), as: UTF8.self)
   }
 }

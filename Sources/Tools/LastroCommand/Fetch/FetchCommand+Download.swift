@@ -8,18 +8,15 @@ extension FetchCommand {
   func download(
     _ specification: RequestSpecification, to path: String, by stack: TransportNetworkStack,
     _ verbose: VerboseInterceptor?
-  ) async -> (report: Report, hint: String?) {
+  ) async -> Report {
     var report = Report(url: Runner.withoutUserInformation(specification.url))
     let resource: RawHTTPResource
     do {
       let own: [any HTTPResourceInterceptor] = verbose.map { [$0] } ?? []
       resource = .raw(try specification.request(), interceptors: own + (try specification.interceptors()))
-    } catch let error as TransportError {
-      report.fail(error.stage, error.code, error.message)
-      return (report, error.hint)
     } catch {
-      report.fail(.request, .invalidOption, "\(error)")
-      return (report, nil)
+      report.error = Report.Failure(error)
+      return report
     }
     var options = downloadFlags.options(limit: specification.maxBody)
     let progress = TransferProgressReporter()
@@ -27,8 +24,8 @@ extension FetchCommand {
     async let bar: Void = show(progress)
     let result = await Self.result(of: resource, to: path, by: stack, options)
     await bar
-    let hint = add(result, to: &report)
-    return (report, hint)
+    add(result, to: &report)
+    return report
   }
 
   /// Downloads until the end, or until SIGINT or SIGTERM, after which a resumable download writes its state.
@@ -52,10 +49,7 @@ extension FetchCommand {
     }
   }
 
-  /// - Returns: the hint for a failure.
-  private func add(
-    _ result: Result<DownloadedFile, HTTPFetchError<any Error>>, to report: inout Report
-  ) -> String? {
+  private func add(_ result: Result<DownloadedFile, HTTPFetchError<any Error>>, to report: inout Report) {
     switch result {
     case .success(let file):
       report.bodyBytes = file.length
@@ -67,12 +61,10 @@ extension FetchCommand {
         report.add(response, facts: nil)
         report.add(response.ledger)
       }
-      return nil
     case .failure(let error):
       if let response = error.response { report.add(response, facts: nil) }
       report.add(error.ledger)
       report.fail(error)
-      return error.hint
     }
   }
 
@@ -84,6 +76,6 @@ extension FetchCommand {
       }
       bar?.update(step.bytesReceived)
     }
-    bar?.finish()
+    bar?.erase()
   }
 }

@@ -53,7 +53,7 @@ struct FetchCommand: FetchingCommand {
   @OptionGroup var accepted: AcceptedFlags
 
   func validate() throws {
-    try flags.validate()
+    try validateFlags()
     try validateFiles()
     try validateNumberOfURLs()
     if output.raw, cached.directory != nil {
@@ -99,7 +99,7 @@ struct FetchCommand: FetchingCommand {
 
   /// Returns the specification of the request for a URL.
   func specification(for url: String) throws -> RequestSpecification {
-    var specification = try flags.specification(url: url, isSilent: output.silent)
+    var specification = try self.specification(url: url, isSilent: output.silent)
     try address.apply(to: &specification)
     try condition.apply(to: &specification, isSilent: output.silent)
     return specification

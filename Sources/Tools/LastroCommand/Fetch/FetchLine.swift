@@ -43,7 +43,7 @@ struct FetchLine {
     for session in sessions { await session.close() }
     for session in sessions { try session.saveCookies() }
     try write(archive)
-    if let failure = trace?.failure { throw Console.give(up: failure) }
+    if let failure = trace?.failure { throw failure }
     if let first = codes.min(by: { $0.place < $1.place }) { throw first.code }
   }
 
@@ -105,25 +105,15 @@ struct FetchLine {
     guard let output = outputs.first(where: { $0.trace != nil || $0.traceASCII != nil }),
       let path = output.trace ?? output.traceASCII
     else { return nil }
-    do throws(OutputFile.Failure) {
-      return try TraceLog(path, style: output.trace == nil ? .ascii : .hexadecimal)
-    } catch {
-      throw Console.give(up: error)
-    }
+    return try TraceLog(path, style: output.trace == nil ? .ascii : .hexadecimal)
   }
 
   private func write(_ archive: HARRecorder?) throws {
     guard let archive, let path = requests.lazy.compactMap(\.output.har).first else { return }
     let data = try Console.checked { try archive.har() }
-    do {
-      guard path != "-" else { return try ResponseOutput.writeAll(data, to: 1) }
-      let file = try OutputFile(path)
-      try ResponseOutput.writeAll(data, to: file.descriptor)
-      try file.commit()
-    } catch let error as OutputFile.Failure {
-      throw Console.give(up: error)
-    } catch let error as ResponseOutput.WriteFailure {
-      throw Console.give(up: error)
-    }
+    guard path != "-" else { return try ResponseOutput.writeAll(data, to: 1) }
+    let file = try OutputFile(path)
+    try ResponseOutput.writeAll(data, to: file.descriptor)
+    try file.commit()
   }
 }

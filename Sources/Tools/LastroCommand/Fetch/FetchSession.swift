@@ -38,13 +38,11 @@ final class FetchSession: Sendable {
 
   struct Refusal: Error {
     let report: Report
-    let hint: String?
   }
 
   /// The result of a fetch.
   struct Outcome: Sendable {
     var report: Report
-    var hint: String?
     var endsLine = true
     /// The body for standard output, if it was kept in memory.
     var kept = Data()
@@ -75,20 +73,17 @@ final class FetchSession: Sendable {
       return Transfer(url: url, number: number, format: try output.format(), work: .success(work))
     } catch {
       var report = Report(url: Runner.withoutUserInformation(url))
-      var hint: String?
       switch error {
-      case let error as ConfigurationError: report.error = .init(error)
+      case is ConfigurationError: report.error = Report.Failure(error)
       case let error as TransportError where error.stage == .request || error.stage == .timeout:
-        report.fail(error.stage, error.code, error.message)
-        hint = error.hint
+        report.error = Report.Failure(error)
       default: throw error
       }
-      return Transfer(url: url, number: number, format: nil, work: .failure(Refusal(report: report, hint: hint)))
+      return Transfer(url: url, number: number, format: nil, work: .failure(Refusal(report: report)))
     }
   }
 
   private func work(_ index: Int) throws -> Work {
-    let flags = command.flags
     var specification = try command.specification(for: command.urls[index])
     WriteDeadline.set(seconds: specification.timeout)
     let given = try command.cookies.jar(for: &specification, reusing: jar.withLock { $0 }?.jar)
@@ -97,24 +92,22 @@ final class FetchSession: Sendable {
     var configuration = given.configuration
     configuration.cache = parts.cache
     if let archive { configuration.observers.append(archive) }
-    let added = EngineFields(parts.settings)
-    var stack = try flags.stack(on: parts.engine, configuration: configuration)
+    var stack = try command.stack(on: parts.engine, configuration: configuration)
     if let trace {
-      let transport = TracingTransport(base: stack.transport, log: trace, added: added)
+      let transport = TracingTransport(base: stack.transport, log: trace, engine: parts.settings)
       stack = TransportNetworkStack(transport: transport, configuration: stack.configuration)
     }
     return Work(
       specification: specification, stack: stack,
-      verbose: output.verbose ? VerboseInterceptor(added: added) : nil,
+      verbose: output.verbose ? VerboseInterceptor(engine: parts.settings) : nil,
       path: try command.downloadFlags.download ?? output.path(for: specification.url, index: index))
   }
 
   private func parts(for specification: RequestSpecification) throws -> Parts {
     if let made = parts.withLock({ $0 }) { return made }
-    let flags = command.flags
-    let cache = try command.cached.cache(over: flags.wayOfTransport(for: specification))
+    let cache = try command.cached.cache(over: command.wayOfTransport(for: specification))
     let judge = try command.pins.judge()
-    var settings = flags.engine(judge, for: specification)
+    var settings = command.engine(judge, for: specification)
     if output.raw { settings.decompresses = false }
     let made = Parts(engine: try CurlTransport(settings), settings: settings, cache: cache, judge: judge)
     parts.withLock { $0 = made }
@@ -125,30 +118,23 @@ final class FetchSession: Sendable {
   func perform(_ transfer: Transfer) async throws -> Outcome {
     let work: Work
     switch transfer.work {
-    case .failure(let refusal): return Outcome(report: refusal.report, hint: refusal.hint)
+    case .failure(let refusal): return Outcome(report: refusal.report)
     case .success(let ready): work = ready
     }
     WriteDeadline.set(seconds: work.specification.timeout)
     if let path = work.path, command.downloadFlags.download != nil || command.downloadFlags.continueAt != nil {
-      let (report, hint) = await command.download(work.specification, to: path, by: work.stack, work.verbose)
-      return Outcome(report: report, hint: hint)
+      return Outcome(report: await command.download(work.specification, to: path, by: work.stack, work.verbose))
     }
-    let file = try work.path.map { try makeFile($0) }
-    let dump = try output.dumpHeader.flatMap { $0 == "-" ? nil : try makeFile($0) }
-    do {
-      var outcome = try await fetch(work, into: file, dump)
-      // An existing file is kept unless a new body was received; a 304 has no body.
-      if outcome.report.error == nil, outcome.report.status != 304 {
-        try file?.commit(named: output.offeredName ? outcome.report.offeredName : nil)
-        outcome.offeredPath = file?.offeredPath
-      }
-      try dump?.commit()
-      return outcome
-    } catch let error as ResponseOutput.WriteFailure {
-      throw Console.give(up: error)
-    } catch let error as OutputFile.Failure {
-      throw Console.give(up: error)
+    let file = try work.path.map { try OutputFile($0) }
+    let dump = try output.dumpHeader.flatMap { $0 == "-" ? nil : try OutputFile($0) }
+    var outcome = try await fetch(work, into: file, dump)
+    // An existing file is kept unless a new body was received; a 304 has no body.
+    if outcome.report.error == nil, outcome.report.status != 304 {
+      try file?.commit(named: output.offeredName ? outcome.report.offeredName : nil)
+      outcome.offeredPath = file?.offeredPath
     }
+    try dump?.commit()
+    return outcome
   }
 
   private func fetch(_ work: Work, into file: OutputFile?, _ dump: OutputFile?) async throws -> Outcome {
@@ -171,23 +157,15 @@ final class FetchSession: Sendable {
     runner.bytesPerSecond = command.transfers.rate
     let showsBar = command.showsBar && !isParallel
     var bar: ProgressBar?
-    defer { bar?.finish() }
-    let (report, hint) = try await runner.run(work.specification, into: sink, heads: heads) { count, total in
+    defer { bar?.erase() }
+    let report = try await runner.run(work.specification, into: sink, heads: heads) { count, total in
       if bar == nil { bar = ProgressBar(total: total, isEnabled: showsBar) }
       bar?.update(count)
     }
-    try sink.finish()
+    try sink.writeHeldBody()
     return Outcome(
-      report: report, hint: hint, endsLine: file != nil || output.reports || sink.endsLine,
+      report: report, endsLine: file != nil || output.reports || sink.endsLine,
       kept: keeps ? sink.kept : Data())
-  }
-
-  private func makeFile(_ path: String) throws -> OutputFile {
-    do throws(OutputFile.Failure) {
-      return try OutputFile(path)
-    } catch {
-      throw Console.give(up: error)
-    }
   }
 
   /// Prints the result of a fetch.
@@ -195,21 +173,15 @@ final class FetchSession: Sendable {
   /// - Returns: the exit status of a failure.
   func conclude(_ transfer: Transfer, _ outcome: Outcome) throws -> ExitCode? {
     let path = try? outcome.offeredPath ?? transfer.work.get().path
-    do {
-      try ResponseOutput.writeAll(outcome.kept, to: STDOUT_FILENO)
-      try command.condition.keep(outcome.report, path: path)
-      if let text = transfer.format?.text(
-        of: outcome.report, url: Runner.withoutUserInformation(transfer.url), path: path, number: transfer.number)
-      {
-        try ResponseOutput.writeAll(Data(text.output.utf8), to: STDOUT_FILENO)
-        try ResponseOutput.writeAll(Data(text.errors.utf8), to: STDERR_FILENO)
-      }
-      if output.reports { try Console.out(outcome.report.line) }
-    } catch let error as OutputFile.Failure {
-      throw Console.give(up: error)
-    } catch let error as ResponseOutput.WriteFailure {
-      throw Console.give(up: error)
+    try ResponseOutput.writeAll(outcome.kept, to: STDOUT_FILENO)
+    try command.condition.keep(outcome.report, path: path)
+    if let text = transfer.format?.text(
+      of: outcome.report, url: Runner.withoutUserInformation(transfer.url), path: path, number: transfer.number)
+    {
+      try ResponseOutput.writeAll(Data(text.output.utf8), to: STDOUT_FILENO)
+      try ResponseOutput.writeAll(Data(text.errors.utf8), to: STDERR_FILENO)
     }
+    if output.reports { try Console.out(outcome.report.jsonLine) }
     tell(transfer, outcome)
     return outcome.report.error == nil ? nil : ExitCode(outcome.report.exitStatus)
   }
@@ -221,18 +193,18 @@ final class FetchSession: Sendable {
       if !outcome.endsLine { Console.error("") }
       for line in "\(ledger)".split(separator: "\n") { Console.error("* \(line)") }
     }
-    guard let error = report.error, !output.reports, output.tellsFailures else { return }
+    guard var error = report.error, !output.reports, output.tellsFailures else { return }
     // Start a new line, so that the error does not continue the body's last line.
     if !outcome.endsLine, !output.verbose, Console.outputsMeet { Console.error("") }
-    var hint = command.way.hint(outcome.hint, of: error)
-    let isUntrusted = [FailureCode.untrustedCertificate, .hostMismatch].map(\.rawValue).contains(error.code)
-    if isUntrusted, NearHost.contains(NearHost.host(of: report.url)) {
-      hint = hint.map { "\($0); -k accepts any certificate of this address" }
+    error.hint = command.way.hint(of: error)
+    if [.untrustedCertificate, .hostMismatch].contains(error.code), NearHost.contains(NearHost.host(of: report.url)) {
+      error.hint = error.hint.map { "\($0); -k accepts any certificate of this address" }
     }
-    if error.stage == FailureStage.tls.rawValue, SchemelessURL.completed(transfer.url) != nil {
-      hint = "write http:// in front of the URL if the server speaks plain HTTP" + (hint.map { "; else \($0)" } ?? "")
+    if error.stage == .tls, SchemelessURL.completed(transfer.url) != nil {
+      let other = error.hint.map { "; else \($0)" } ?? ""
+      error.hint = "write http:// in front of the URL if the server speaks plain HTTP" + other
     }
-    Console.tell(error, hint: hint, trust: report.trustFailure, ledger: report.ledger)
+    Console.tell(error, trust: report.trustFailure, ledger: report.ledger)
   }
 
   /// Closes the connections. Later calls do nothing.
@@ -244,7 +216,7 @@ final class FetchSession: Sendable {
     guard let open else { return }
     await open.cache?.finishRevalidations()
     await open.engine.shutDown(cancelling: true)
-    await open.judge?.finish()
+    await open.judge?.flushReports()
   }
 
   /// Writes the cookies to the file of `-c`.

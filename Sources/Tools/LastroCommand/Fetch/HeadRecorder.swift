@@ -5,7 +5,7 @@ import HTTPTypes
 import Lastro
 import LastroSupport
 
-/// Records the heads before the final one: those of redirects and interim responses.
+/// A recorder of the heads before the final one: redirects and interim responses.
 final class HeadRecorder: HTTPResourceInterceptor {
   private enum Head {
     case interim(HTTPResponse)
@@ -49,7 +49,7 @@ struct HeadPrinter {
 
   func print(_ response: ResourceResponse, in front: ResponseOutput) throws(ResponseOutput.WriteFailure) {
     let text = Data(recorder.text(with: response).utf8)
-    if isIncluded { try front.writeHead(text) }
+    if isIncluded { try front.put(text) }
     if let dump { try ResponseOutput.writeAll(text, to: dump) }
   }
 }
@@ -68,8 +68,11 @@ extension ResourceRequest {
 }
 
 extension HTTPResponse {
-  /// Returns the status line; HTTP/2 has no reason phrase.
+  /// Returns the status line; HTTP/2 has no reason phrase, and a blank in its place.
   func statusLine(_ version: String?) -> String { "HTTP/\(version ?? "1.1") \(status.code) \(status.reasonPhrase)" }
+
+  /// Returns the status line for people, without a blank at its end.
+  func shownStatusLine(_ version: String?) -> String { String(statusLine(version)[...].withoutBlanks) }
 
   fileprivate func text(_ version: String?) -> String {
     let fields = headerFields.map { "\($0.name.rawName): \($0.value)\r\n" }

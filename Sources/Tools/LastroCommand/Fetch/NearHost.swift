@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import Lastro
 import LastroWire
 
@@ -14,15 +13,8 @@ enum NearHost {
   static func contains(_ host: String) -> Bool {
     let host = host.lowercased().filter { $0 != "[" && $0 != "]" }
     if host == "localhost" || host.hasSuffix(".localhost") { return true }
-    guard let address = address(host) else { return false }
+    guard let address = IPAddress(parsing: host) else { return false }
     return [.loopback, .privateUse, .linkLocal, .uniqueLocal].contains(AddressClass(address))
-  }
-
-  private static func address(_ text: String) -> IPAddress? {
-    var four = in_addr()
-    if inet_pton(AF_INET, text, &four) == 1 { return withUnsafeBytes(of: four) { IPAddress(Array($0)) } }
-    var six = in6_addr()
-    return inet_pton(AF_INET6, text, &six) == 1 ? withUnsafeBytes(of: six) { IPAddress(Array($0)) } : nil
   }
 
   /// Returns the host of a URL, as it is written.

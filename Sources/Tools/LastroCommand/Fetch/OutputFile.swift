@@ -9,23 +9,6 @@ import LastroSupport
 /// the file system requires one. A path that is not a regular file, such as a pipe, a dangling link or a descriptor of
 /// the process, is written to directly.
 final class OutputFile {
-  struct Failure: Error, CustomStringConvertible {
-    let description: String
-    /// Whether the limit of `-m` passed before a FIFO had a reader.
-    let isTimeout: Bool
-
-    init(_ path: String) {
-      isTimeout = errno == ETIMEDOUT
-      guard !isTimeout else {
-        description = "\(WriteDeadline.failure("no program opened \(path.onOneLine) for reading"))"
-        return
-      }
-      let reason = String(cString: strerror(errno))
-      description =
-        "cannot write \(path.onOneLine): \(reason) (check that its directory exists and may be written to)"
-    }
-  }
-
   let descriptor: Int32
   private var path: String
   /// The path with the name that was offered; `nil` if the file does not have that name.
@@ -38,17 +21,17 @@ final class OutputFile {
   /// `O_TMPFILE`, which Swift does not import because it is a complex macro.
   private static let unnamed = 0o20_000_000 | O_DIRECTORY | O_WRONLY | O_CLOEXEC
 
-  init(_ name: String) throws(Failure) {
+  init(_ name: String) throws(ResponseOutput.WriteFailure) {
     var status = stat()
     let exists = stat(name, &status) == 0
     if let direct = Self.direct(name, exists ? status : nil) {
       (path, isDirect) = (name, true)
       descriptor = direct
-      guard descriptor >= 0 else { throw Failure(name) }
+      guard descriptor >= 0 else { throw ResponseOutput.WriteFailure(name) }
       return
     }
     isDirect = false
-    guard let target = exists ? Self.resolved(name) : name else { throw Failure(name) }
+    guard let target = exists ? Self.resolved(name) : name else { throw ResponseOutput.WriteFailure(name) }
     path = target
     let folder = target.lastIndex(of: "/").map { String(target[...$0]) } ?? "."
     // Without /proc, an unnamed file could not be linked to a name.
@@ -58,7 +41,7 @@ final class OutputFile {
       opened = Self.open(temporary ?? "", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC)
     }
     descriptor = opened
-    guard opened >= 0 else { throw Failure(name) }
+    guard opened >= 0 else { throw ResponseOutput.WriteFailure(name) }
     if exists { fchmod(descriptor, status.st_mode & 0o777) }
   }
 
@@ -101,7 +84,7 @@ final class OutputFile {
   /// Gives the file its name, replacing an existing file.
   ///
   /// - Parameter offered: another name in the same folder, which no file may have.
-  func commit(named offered: String? = nil) throws(Failure) {
+  func commit(named offered: String? = nil) throws(ResponseOutput.WriteFailure) {
     defer { discard() }
     guard !isDirect else { return }
     if let offered {
@@ -109,17 +92,17 @@ final class OutputFile {
       offeredPath = path
       guard access(path, F_OK) != 0 else {
         errno = EEXIST
-        throw Failure(path)
+        throw ResponseOutput.WriteFailure(path)
       }
     }
     if temporary == nil {
       let other = Self.beside(path)
       guard linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, other, AT_SYMLINK_FOLLOW) == 0 else {
-        throw Failure(path)
+        throw ResponseOutput.WriteFailure(path)
       }
       temporary = other
     }
-    guard let name = temporary, rename(name, path) == 0 else { throw Failure(path) }
+    guard let name = temporary, rename(name, path) == 0 else { throw ResponseOutput.WriteFailure(path) }
     temporary = nil
   }
 
@@ -129,5 +112,19 @@ final class OutputFile {
     isOpen = false
     if let temporary { unlink(temporary) }
     temporary = nil
+  }
+}
+
+extension ResponseOutput.WriteFailure {
+  /// Creates the failure of a file, for the reason in `errno`. It is `ETIMEDOUT` if the limit of `-m` passed before a
+  /// FIFO had a reader.
+  init(_ path: String) {
+    guard errno != ETIMEDOUT else {
+      self = WriteDeadline.failure("no program opened \(path.onOneLine) for reading")
+      return
+    }
+    let reason = String(cString: strerror(errno))
+    self.init(
+      description: "cannot write \(path.onOneLine): \(reason) (check that its directory exists and may be written to)")
   }
 }

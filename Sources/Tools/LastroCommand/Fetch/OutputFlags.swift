@@ -141,7 +141,7 @@ struct OutputFlags: ParsableArguments {
     // Not percent-decoded, so that an escaped slash is not a separator. Other invalid characters make the URL invalid.
     let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
     guard !name.isEmpty, name != ".", name != ".." else {
-      // The server may offer a name.
+      // -J falls back to this name.
       if offeredName { return "lastro_response" }
       throw ConfigurationError("-O: the URL's path does not end in a name", hint: "name the file by -o FILE")
     }

@@ -26,7 +26,7 @@ struct ProgressBar {
     draw(count, elapsed: now - start)
   }
 
-  func finish() {
+  func erase() {
     guard drawnAt != nil else { return }
     try? ResponseOutput.writeAll(Data("\r\u{1B}[K".utf8), to: STDERR_FILENO)
   }

@@ -53,7 +53,8 @@ final class ResponseOutput {
     try put(chunk)
   }
 
-  private func put(_ chunk: Data) throws(WriteFailure) {
+  /// Writes bytes that are neither counted nor hashed, such as a head before a body.
+  func put(_ chunk: Data) throws(WriteFailure) {
     switch target {
     case .nowhere: break
     case .memory: kept.append(chunk)
@@ -62,14 +63,14 @@ final class ResponseOutput {
   }
 
   /// Prepares for a body of a content type.
-  func begin(_ contentType: String?) {
+  func prepareForBody(ofType contentType: String?) {
     guard indentsJSON != nil, held == nil, let contentType else { return }
     let type = contentType.prefix { $0 != ";" }.lowercased().filter { $0 != " " }
     if type == "application/json" || type.hasSuffix("+json") { held = Data() }
   }
 
   /// Writes what is held back.
-  func finish() throws(WriteFailure) {
+  func writeHeldBody() throws(WriteFailure) {
     guard let body = held else { return }
     held = nil
     guard let text = PrettyJSON.text(of: Array(body), isColored: indentsJSON == .colored) else { return try put(body) }
@@ -79,15 +80,6 @@ final class ResponseOutput {
 
   /// Whether the last byte ended a line, or nothing has been written.
   private(set) var endsLine = true
-
-  /// Writes a head before a body. It is neither counted nor hashed.
-  func writeHead(_ text: Data) throws(WriteFailure) {
-    switch target {
-    case .nowhere: break
-    case .memory: kept.append(text)
-    case .descriptor(let descriptor): try Self.writeAll(text, to: descriptor)
-    }
-  }
 
   func hexDigest() -> String? { try? hasher?.digest().hexadecimal }
 

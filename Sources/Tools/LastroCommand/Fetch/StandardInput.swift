@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import FoundationEssentials
 import Glibc
 import Lastro
 import LastroSupport
@@ -55,15 +54,4 @@ enum StandardInput {
       result += buffer[..<count]
     }
   }
-}
-
-/// The pieces of standard input as a body, which can be sent once.
-struct StandardInputPieces: AsyncSequence, Sendable {
-  struct Iterator: AsyncIteratorProtocol {
-    fileprivate let reader: StandardInputReader
-
-    mutating func next() async throws -> Data? { try await reader.next() }
-  }
-
-  func makeAsyncIterator() -> Iterator { Iterator(reader: StandardInputReader()) }
 }

@@ -9,12 +9,7 @@ import Glibc
 ///
 /// The thread may wait for input that never arrives: it ends with the process.
 final class StandardInputReader: Sendable {
-  private enum Piece: Sendable {
-    case bytes(Data)
-    case failure(String)
-  }
-
-  private let pieces: AsyncStream<Piece>
+  private let pieces: AsyncThrowingStream<Data, any Error>
   private let queue = DispatchQueue(label: "lastro.stdin")
   private let wanted = DispatchSemaphore(value: 0)
 
@@ -25,7 +20,7 @@ final class StandardInputReader: Sendable {
 
   /// - Parameter longestPiece: the maximum number of bytes in a piece.
   init(longestPiece: Int = 65_536) {
-    let (stream, continuation) = AsyncStream<Piece>.makeStream()
+    let (stream, continuation) = AsyncThrowingStream<Data, any Error>.makeStream()
     pieces = stream
     queue.async { [wanted] in Self.read(longestPiece, into: continuation, wanted) }
   }
@@ -33,17 +28,13 @@ final class StandardInputReader: Sendable {
   /// Returns the next piece; `nil` at the end. For one caller at a time.
   func next() async throws -> Data? {
     wanted.signal()
-    for await piece in pieces {
-      switch piece {
-      case .bytes(let data): return data
-      case .failure(let reason): throw ReadFailure(description: reason)
-      }
-    }
+    for try await piece in pieces { return piece }
     return nil
   }
 
   private static func read(
-    _ longest: Int, into continuation: AsyncStream<Piece>.Continuation, _ wanted: DispatchSemaphore
+    _ longest: Int, into continuation: AsyncThrowingStream<Data, any Error>.Continuation,
+    _ wanted: DispatchSemaphore
   ) {
     var buffer = [UInt8](repeating: 0, count: longest)
     while true {
@@ -53,11 +44,12 @@ final class StandardInputReader: Sendable {
         wanted.signal()
         continue
       }
-      if count < 0 {
-        continuation.yield(.failure("standard input cannot be read: \(String(cString: strerror(errno)))"))
+      guard count >= 0 else {
+        let reason = String(cString: strerror(errno))
+        return continuation.finish(throwing: ReadFailure(description: "standard input cannot be read: \(reason)"))
       }
       guard count > 0 else { return continuation.finish() }
-      continuation.yield(.bytes(Data(buffer[..<count])))
+      continuation.yield(Data(buffer[..<count]))
     }
   }
 }
@@ -65,6 +57,7 @@ final class StandardInputReader: Sendable {
 /// Reads lines of standard input without their terminators, LF or CRLF; the last line may have none.
 struct StandardInputLines {
   private let reader = StandardInputReader()
+  private let cutsLongLines: Bool
   private var piece = Data()
   /// The index in `piece` at which the next line begins.
   private var start = 0
@@ -72,22 +65,26 @@ struct StandardInputLines {
   /// The maximum length of a line in bytes.
   static let maximumLength = 64 * 1024 * 1024
 
+  /// - Parameter cutsLongLines: whether a line over the limit is cut to one byte more than the limit. Otherwise reading
+  ///   fails.
+  init(cutsLongLines: Bool = false) { self.cutsLongLines = cutsLongLines }
+
   /// Returns the next line; `nil` at the end.
   mutating func next() async throws -> Data? {
     var line = Data()
     while true {
-      if let end = piece[start...].firstIndex(of: 0x0A) {
-        line += piece[start..<end]
-        start = end + 1
-        if line.last == 0x0D { line.removeLast() }
-        return line
-      }
-      line += piece[start...]
-      (piece, start) = (Data(), 0)
-      if isAtEnd { return line.isEmpty ? nil : line }
-      guard line.count <= Self.maximumLength else {
+      let end = piece[start...].firstIndex(of: 0x0A)
+      line += piece[start..<(end ?? piece.endIndex)].prefix(Self.maximumLength + 1 - line.count)
+      guard cutsLongLines || line.count <= Self.maximumLength else {
         throw StandardInputReader.ReadFailure(description: "a line is longer than \(Self.maximumLength) bytes")
       }
+      if let end {
+        start = end + 1
+        if line.count <= Self.maximumLength, line.last == 0x0D { line.removeLast() }
+        return line
+      }
+      (piece, start) = (Data(), 0)
+      if isAtEnd { return line.isEmpty ? nil : line }
       if let more = try await reader.next() { piece = Data(more) } else { isAtEnd = true }
     }
   }

@@ -3,10 +3,12 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
+import LastroCurl
 
-/// Prints sent requests (`>`), received heads (`<`) and failures (`*`) on standard error.
+/// A log on standard error: sent requests (`>`), received heads (`<`), failures (`*`).
 struct VerboseInterceptor: HTTPResourceInterceptor {
-  let added: EngineFields
+  /// The configuration of the engine, for the header fields that it adds.
+  let engine: CurlConfiguration
 
   func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
@@ -25,7 +27,7 @@ struct VerboseInterceptor: HTTPResourceInterceptor {
     let head = request.head
     let url = "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")"
     Console.error("> \(head.method.rawValue) \(redaction.url(url))")
-    show(added.fields(for: head, request.body) + Array(head.headerFields), mark: ">", redaction)
+    show(engine.addedFields(to: head, request.body) + Array(head.headerFields), mark: ">", redaction)
     Console.error(">")
   }
 
@@ -46,20 +48,12 @@ struct VerboseInterceptor: HTTPResourceInterceptor {
   }
 
   private func show(_ head: HTTPResponse, _ version: String?, _ redaction: Redaction) {
-    Console.error("< \(head.statusLine(version))".trimmingSuffix { $0 == " " })
+    Console.error("< \(head.shownStatusLine(version))")
     show(Array(head.headerFields), mark: "<", redaction)
     Console.error("<")
   }
 
   private func show(_ fields: [HTTPField], mark: String, _ redaction: Redaction) {
     for field in fields { Console.error("\(mark) \(field.name.rawName): \(redaction.value(of: field))") }
-  }
-}
-
-extension String {
-  fileprivate func trimmingSuffix(while isDropped: (Character) -> Bool) -> String {
-    var rest = self[...]
-    while let last = rest.last, isDropped(last) { rest.removeLast() }
-    return String(rest)
   }
 }

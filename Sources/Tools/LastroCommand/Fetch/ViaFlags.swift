@@ -2,8 +2,6 @@
 
 import ArgumentParser
 import Lastro
-import LastroCurl
-internal import LastroTransports
 import LastroTunnels
 
 /// The flags for transports on the way to the server.
@@ -26,25 +24,17 @@ struct ViaFlags: ParsableArguments {
     }
   }
 
-  /// Returns the stack: over the engine, or over HTTP through the transports of --via.
-  func stack(
-    on engine: CurlTransport, configuration: StackConfiguration = StackConfiguration()
-  ) throws(ConfigurationError) -> TransportNetworkStack {
-    guard !isEmpty else { return TransportNetworkStack(transport: engine, configuration: configuration) }
-    return try chain().stack(on: engine, configuration: configuration)
-  }
-
   /// Returns the hint for a failure, with the hop that may have caused a timeout: a Shadowsocks server does not respond
   /// to a wrong password.
-  func hint(_ hint: String?, of failure: Report.Failure) -> String? {
-    guard failure.stage == FailureStage.timeout.rawValue, let hops = try? chain().hops else { return hint }
+  func hint(of failure: Report.Failure) -> String? {
+    guard failure.stage == .timeout, let hops = try? chain().hops else { return failure.hint }
     for case .shadowsocks(let server) in hops {
       let words =
         "check method and password of the Shadowsocks server \(server.host.bracketedHost):\(server.port), "
         + "which says nothing where they are wrong"
-      return hint.map { "\(words); else \($0)" } ?? words
+      return failure.hint.map { "\(words); else \($0)" } ?? words
     }
-    return hint
+    return failure.hint
   }
 
   /// Refuses flags that have no effect on a fetch through a chain.

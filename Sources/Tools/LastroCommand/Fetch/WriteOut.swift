@@ -66,18 +66,18 @@ struct WriteOut {
   private static func isUnknown(_ name: String, _ report: Report) -> Bool {
     let isRedirected = !report.redirects.isEmpty
     switch name {
-    // The facts are those of the last request, and curl adds those of all.
+    // The facts cover the last request only; curl sums all requests.
     case "size_header", "size_request", "time_namelookup", "time_connect", "time_appconnect", "time_pretransfer":
       return isRedirected
     // Nor do they tell of a connection that was opened, and failed before the request.
     case "num_connects":
-      let stages = [FailureStage.tls, .proxy, .trust].map(\.rawValue)
+      let stages: [FailureStage] = [.tls, .proxy, .trust]
       return isRedirected || report.error.map { stages.contains($0.stage) } == true && !hasConnected(report)
     // OpenSSL's number for a refusal is not kept, nor is that for a certificate that -k accepts unchecked.
     case "ssl_verify_result":
       let isUnchecked = report.url.lowercased().hasPrefix("https:") && report.facts?.trust == .plain
-      return isUnchecked || report.error?.stage == FailureStage.tls.rawValue
-    case "proxy_ssl_verify_result": return report.error?.stage == FailureStage.proxy.rawValue
+      return isUnchecked || report.error?.stage == .tls
+    case "proxy_ssl_verify_result": return report.error?.stage == .proxy
     default: return false
     }
   }
@@ -93,11 +93,11 @@ struct WriteOut {
 
   private static func value(of name: String, _ report: Report, _ path: String?) -> String? {
     switch name {
-    case "json": report.line
+    case "json": report.jsonLine
     case "header_json": headers(report)
     case "filename_effective": path ?? ""
     case "http_code", "response_code": report.status.map { "\($0)" } ?? "000"
-    case "content_type": field("content-type", report)
+    case "content_type": report.field("content-type") ?? ""
     case "redirect_url": (300...399).contains(report.status ?? 0) ? target(report) : ""
     case "url_effective": report.url
     case "scheme": String(report.url.prefix { $0 != ":" }).uppercased()
@@ -122,8 +122,7 @@ struct WriteOut {
 
   /// Returns the target of a redirect that was not followed.
   private static func target(_ report: Report) -> String {
-    let location = field("location", report)
-    guard !location.isEmpty else { return "" }
+    guard let location = report.field("location"), !location.isEmpty else { return "" }
     return URL(string: location, relativeTo: URL(string: report.url))?.absoluteString ?? location
   }
 
@@ -138,16 +137,7 @@ struct WriteOut {
         values.append((name, [field[1]]))
       }
     }
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .withoutEscapingSlashes
-    func text(_ value: some Encodable) -> String {
-      (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? ""
-    }
-    return "{" + values.map { "\(text($0.name)):\(text($0.values))" }.joined(separator: ",\n") + "\n}"
-  }
-
-  private static func field(_ name: String, _ report: Report) -> String {
-    report.headers.last { $0[0].lowercased() == name }?[1] ?? ""
+    return "{" + values.map { "\($0.name.jsonLine):\($0.values.jsonLine)" }.joined(separator: ",\n") + "\n}"
   }
 
   private static func measure(_ name: String, _ report: Report) -> String? {

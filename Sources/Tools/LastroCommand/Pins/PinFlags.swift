@@ -49,8 +49,7 @@ struct PinFlags: ParsableArguments {
     return try PinJudge(configuration, reportsOnly: reportOnly)
   }
 
-  /// Returns the enforced pins as texts for the keys of a cache: a response fetched without them must not be served as
-  /// one from a pinned server.
+  /// Returns the enforced pins as texts for cache keys: a response fetched without pins must not be served with them.
   func rules() -> [String] {
     guard !reportOnly else { return [] }
     if let pinPolicy {
@@ -79,12 +78,7 @@ struct PinFlags: ParsableArguments {
     return try hosts.map { host in
       let hashes = pins[host] ?? []
       do throws(PinningPolicyValidationError) {
-        guard host.isIPAddress else {
-          return try PinningPolicy(
-            domainName: host.text, includeSubdomains: pinSubdomains, pinnedHashes: hashes, enforceBackupPin: false)
-        }
-        guard !pinSubdomains else { throw .subdomainsOfAddress }
-        return try PinningPolicy(ipAddress: host.text, pinnedHashes: hashes, enforceBackupPin: false)
+        return try PinningPolicy(host.text, includeSubdomains: pinSubdomains, pins: hashes, enforceBackupPin: false)
       } catch .subdomainsOfAddress {
         throw ValidationError("--pin \(host): an IP address has no subdomains; drop --pin-subdomains.")
       } catch .publicSuffix {

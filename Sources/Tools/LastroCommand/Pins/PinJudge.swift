@@ -39,7 +39,7 @@ final class PinJudge: ServerTrustJudge {
   }
 
   /// Waits until every report has been printed.
-  func finish() async {
+  func flushReports() async {
     reports.finish()
     await printing.value
   }
@@ -58,7 +58,7 @@ final class PinJudge: ServerTrustJudge {
   func explanation(for host: HostName) -> String { evaluator.explanation(for: host) }
 
   private func reporting(_ decision: TrustDecision, _ enforced: TrustDecision) -> TrustDecision {
-    guard case .accepted = decision, case .refused(var failure) = enforced else { return decision }
+    guard case .success = decision, case .failure(var failure) = enforced else { return decision }
     failure.policy = evaluator.configuration.policy(for: failure.trust.host)
     reports.yield(failure)
     return decision
@@ -74,14 +74,8 @@ extension PinningPolicy {
   /// Returns the policy with another mode if it has the old one.
   fileprivate func changing(_ old: Mode, to new: Mode) throws -> PinningPolicy {
     guard mode == old else { return self }
-    let hashes = Set(pins.map(\.description))
-    guard !host.isIPAddress else {
-      return try PinningPolicy(
-        ipAddress: host.text, expiration: expiration, pinnedHashes: hashes, enforceBackupPin: enforceBackupPin,
-        mode: new)
-    }
     return try PinningPolicy(
-      domainName: host.text, includeSubdomains: includeSubdomains, expiration: expiration, pinnedHashes: hashes,
+      host.text, includeSubdomains: includeSubdomains, expiration: expiration, pins: pins.map(\.description),
       enforceBackupPin: enforceBackupPin, mode: new)
   }
 }

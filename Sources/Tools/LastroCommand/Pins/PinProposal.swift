@@ -23,13 +23,7 @@ struct PinProposal {
     guard !candidates.isEmpty else { return nil }
     let pins = Set(candidates.map(\.pin.description))
     let isAlone = pins.count == 1
-    let policy =
-      if let host, host.isIPAddress {
-        try PinningPolicy(ipAddress: host.text, pinnedHashes: pins, enforceBackupPin: !isAlone)
-      } else {
-        try PinningPolicy(
-          domainName: host?.text ?? Self.placeholder, pinnedHashes: pins, enforceBackupPin: !isAlone)
-      }
+    let policy = try PinningPolicy(host?.text ?? Self.placeholder, pins: pins, enforceBackupPin: !isAlone)
     configuration = try .init(pinningPolicies: [policy])
     swift = Self.source(policy, candidates)
     let name = host == nil ? "put your host for \(Self.placeholder); " : ""

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import FoundationEssentials
 import Lastro
 import LastroCurl
 
@@ -59,15 +58,15 @@ struct PinsCommand: AsyncParsableCommand {
       for server in servers { report.keys = PinnableKey.keys(of: try await inspect(server)) }
       report.proposal = try PinProposal(report.keys, host: report.server?.host)
     } catch {
-      let (failure, hint) = try Self.failure(error)
+      let failure = try Self.failure(error)
       report.error = failure
-      try fail(report, failure, hint)
+      try fail(report, failure)
     }
     try print(report, report.text)
   }
 
   private func lint(_ path: String, _ servers: [ServerAddress]) async throws {
-    var report = PinCheckReport(file: path, servers: servers)
+    var report = PinCheckReport(file: path, servers: servers.map(\.description))
     do {
       let configuration = try ServerTrustEvaluator.Configuration(contentsOfFile: path)
       report.policies = configuration.pinningPolicies.count
@@ -75,9 +74,9 @@ struct PinsCommand: AsyncParsableCommand {
       for server in servers { served[server.host] = try await inspect(server).chain }
       report.findings = configuration.lint(served: served)
     } catch {
-      let (failure, hint) = try Self.failure(error)
+      let failure = try Self.failure(error)
       report.error = failure
-      try fail(report, failure, hint)
+      try fail(report, failure)
     }
     try print(report, report.text)
     if report.isBad { throw ExitStatus.of(.trust) }
@@ -94,30 +93,18 @@ struct PinsCommand: AsyncParsableCommand {
 }
 
 extension PinsCommand {
-  /// Converts an error to a failure and a hint; rethrows any other error.
-  private static func failure(_ error: any Error) throws -> (Report.Failure, hint: String?) {
-    switch error {
-    case let error as TransportError: (.init(error.stage, error.code, error.message), error.hint)
-    case let error as ConfigurationError: (.init(error), nil)
-    default: throw error
-    }
+  /// Converts an error of a server or of a file to a failure; rethrows any other error.
+  private static func failure(_ error: any Error) throws -> Report.Failure {
+    guard error is TransportError || error is ConfigurationError else { throw error }
+    return Report.Failure(error)
   }
 
-  private func fail(_ report: some Encodable, _ failure: Report.Failure, _ hint: String?) throws -> Never {
-    if json { try print(report, "") } else { Console.tell(failure, hint: hint) }
-    throw FailureStage(rawValue: failure.stage).map(ExitStatus.of) ?? ExitCode(1)
+  private func fail(_ report: some Encodable, _ failure: Report.Failure) throws -> Never {
+    if json { try print(report, "") } else { Console.tell(failure) }
+    throw ExitStatus.of(failure.stage)
   }
 
   private func print(_ report: some Encodable, _ text: String) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    do throws(ResponseOutput.WriteFailure) {
-      guard json else { return try Console.out(text) }
-      // The report contains only texts, numbers and Booleans, which always encode.
-      let data = try? encoder.encode(report)
-      try Console.out(data.map { String(decoding: $0, as: UTF8.self) } ?? "{}")
-    } catch {
-      throw Console.give(up: error)
-    }
+    try Console.out(json ? report.jsonLine : text)
   }
 }

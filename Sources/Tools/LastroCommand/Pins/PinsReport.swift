@@ -49,12 +49,13 @@ extension PinsReport: Encodable {
 }
 
 /// The output of `lastro pins --check`.
-struct PinCheckReport {
+struct PinCheckReport: Encodable {
   var file: String
   var policies = 0
-  var servers: [ServerAddress] = []
+  /// The servers as they are written in commands.
+  var servers: [String]
   var findings: [ServerTrustEvaluator.Finding] = []
-  var error: Report.Failure?
+  @Nullable var error: Report.Failure? = nil
 
   /// Whether the policies cut off a host now.
   var isBad: Bool { findings.contains { $0.severity == .error } }
@@ -62,18 +63,5 @@ struct PinCheckReport {
   var text: String {
     guard findings.isEmpty else { return findings.map { "\($0)".onOneLine }.joined(separator: "\n") }
     return "ok: nothing found in \(policies == 1 ? "1 policy" : "\(policies) policies")"
-  }
-}
-
-extension PinCheckReport: Encodable {
-  enum CodingKeys: String, CodingKey { case file, policies, servers, findings, error }
-
-  func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(file, forKey: .file)
-    try container.encode(policies, forKey: .policies)
-    try container.encode(servers.map(\.description), forKey: .servers)
-    try container.encode(findings, forKey: .findings)
-    try container.encode(error, forKey: .error)
   }
 }

@@ -32,7 +32,7 @@ struct ServerAddress: Hashable {
   }
 
   /// The host as written in URLs.
-  var name: String { host.text.contains(":") ? "[\(host.text)]" : host.text }
+  var name: String { host.text.bracketedHost }
   var url: String { "https://\(name):\(port)/" }
 }
 

@@ -32,19 +32,17 @@ struct ServeCommand: AsyncParsableCommand {
       server.stop()
       if cacert == nil { unlink(roots) }
     }
-    do throws(ResponseOutput.WriteFailure) {
-      try Console.out("export GITHUB_API=\(server.baseURL) SSL_CERT_FILE=\(roots)")
-      try Console.out("# Enter that in another terminal. The server runs until you press Ctrl-C here.")
-    } catch {
-      throw Console.give(up: error)
-    }
+    try Console.out("export GITHUB_API=\(server.baseURL) SSL_CERT_FILE=\(roots)")
+    try Console.out("# Enter that in another terminal. The server runs until you press Ctrl-C here.")
     await end.value()
   }
 
-  private func start() throws -> (server: DemoAPI, roots: String) {
-    let server: DemoAPI
+  private func start() throws -> (server: LoopbackServer, roots: String) {
+    let root: CertificateAuthority, server: LoopbackServer
     do {
-      server = try DemoAPI.start(on: .port(port))
+      root = try CertificateAuthority(commonName: "Demo root")
+      let identity = try root.issue(hosts: ["localhost", "127.0.0.1"])
+      server = try .demo(port: port, tls: LoopbackTLS(identity))
     } catch {
       Console.error("lastro: cannot listen on port \(port) of 127.0.0.1: \("\(error)".onOneLine) (give another --port)")
       throw ExitCode(1)
@@ -52,7 +50,7 @@ struct ServeCommand: AsyncParsableCommand {
     let folder = FileManager.default.temporaryDirectory.path()
     let roots = cacert ?? "\(folder.hasSuffix("/") ? folder : folder + "/")lastro-demo-root-\(getpid()).pem"
     do {
-      try Data(server.caPEM.utf8).write(to: URL(filePath: roots), options: .atomic)
+      try Data(root.rootPEM.utf8).write(to: URL(filePath: roots), options: .atomic)
     } catch {
       Console.error("lastro: cannot write \(roots.onOneLine) (check that its directory exists and may be written to)")
       throw ExitCode(1)

@@ -5,6 +5,7 @@ import FoundationEssentials
 import Glibc
 import Lastro
 import LastroCurl
+import LastroSupport
 import Synchronization
 
 struct ConnectCommand: StreamingCommand {
@@ -62,17 +63,17 @@ struct ConnectCommand: StreamingCommand {
   }
 
   func run() async throws {
-    let session = try CommandSession(flags)
+    let session = try CommandSession(self)
     let address = try ServerAddress(server)
     var request = DialRequest(
       host: address.host.text, port: address.port, tls: tls ? .init(serverName: serverName) : nil)
-    request.connectTimeout = try Console.checked { try flags.connectTimeout() }
+    request.connectTimeout = try Console.checked { try connectTimeout() }
     let target = request
     try await session.run { dialer in
       if udp {
         try await exchange(try await dialer.dialDatagrams(target))
       } else {
-        let lingering = try linger ?? (Console.checked { try flags.passesNoEnd() } ? 10 : nil)
+        let lingering = try linger ?? (Console.checked { try passesNoEnd() } ? 10 : nil)
         try await join(try await dialer.dial(target), lingering: lingering.map { .seconds($0) })
       }
     }
@@ -107,20 +108,23 @@ struct ConnectCommand: StreamingCommand {
       if silence.isOver { return }
       throw error
     }
-    try await end(sending, progress, isWriting: { isWriting.load(ordering: .relaxed) })
+    try await waitForSending(sending, progress, isWriting: { isWriting.load(ordering: .relaxed) })
   }
 
   /// Waits for the rest of the input to be sent after the server has ended its direction. The server may still accept
   /// it, as long as there is progress. Does not wait for a person at a terminal, or for a pipe that supplies nothing.
-  private func end(
+  private func waitForSending(
     _ sending: Task<Void, any Error>, _ progress: Silence, isWriting: @escaping @Sendable () -> Bool
   ) async throws {
+    // The result of the sending; `nil` if there was no progress for too long.
+    let outcome = OneAnswer<Result<Void, any Error>?>()
     let quiet = Task {
-      guard await progress.lasts(.seconds(1)), isWriting() else { return }
-      _ = await progress.lasts(.seconds(9))
+      if await progress.lasts(.seconds(1)), isWriting() { _ = await progress.lasts(.seconds(9)) }
+      outcome.give(nil)
     }
     defer { quiet.cancel() }
-    switch await Self.outcome(of: sending, unless: quiet) {
+    Task { outcome.give(await sending.result) }
+    switch await outcome.value() {
     case .success: return
     case .failure(let error): throw error
     case nil where !isWriting(): return
@@ -146,24 +150,6 @@ struct ConnectCommand: StreamingCommand {
       stream.close()
       throw error
     }
-  }
-
-  /// Returns the result of a task; `nil` if it is still running when the other one ends.
-  private static func outcome(
-    of task: Task<Void, any Error>, unless other: Task<Void, Never>
-  ) async -> Result<Void, any Error>? {
-    let (outcomes, continuation) = AsyncStream<Result<Void, any Error>?>.makeStream()
-    let waiting = Task { continuation.yield(await task.result) }
-    let timer = Task {
-      await other.value
-      continuation.yield(nil)
-    }
-    defer {
-      waiting.cancel()
-      timer.cancel()
-    }
-    for await outcome in outcomes { return outcome }
-    return nil
   }
 
   private func exchange(_ datagrams: any DatagramStream) async throws {
@@ -198,8 +184,8 @@ struct ConnectCommand: StreamingCommand {
     }
   }
 
-  /// Sends a datagram, and repeats it once after a refusal: the system reports an earlier datagram's refusal by
-  /// refusing the next one, which has not been sent then.
+  /// Sends a datagram; retries once if it is refused: the system reports the refusal of an earlier datagram by not
+  /// sending the next one.
   private static func send(_ piece: Data, on datagrams: any DatagramStream) async throws {
     do {
       try await datagrams.send(piece)

@@ -71,10 +71,9 @@ struct GeminiCommand: StreamingCommand {
   }
 
   func run() async throws {
-    let session = try CommandSession(flags, presentsIdentity: false)
+    let session = try CommandSession(self, presentsIdentity: false)
     var report = GeminiReport(url: url)
     let sink = ResponseOutput(reports ? .nowhere : .descriptor(STDOUT_FILENO))
-    var hint: String?
     do {
       let target = try GeminiURL(url)
       report.url = target.text
@@ -82,27 +81,26 @@ struct GeminiCommand: StreamingCommand {
       let response = try await client.fetch(target)
       report.add(response)
       try await copy(response, into: sink)
-      if !response.status.isSuccess { (report.error, hint) = (.init(response), nil) }
+      if !response.status.isSuccess { report.error = Report.Failure(response) }
     } catch let error as ResponseOutput.WriteFailure {
-      await session.finish()
-      throw Console.give(up: error)
+      await session.shutDown()
+      throw error
     } catch let error as GeminiError {
       report.add(error)
-      hint = error.hint
     } catch let error as ConfigurationError {
-      report.error = .init(error)
+      report.error = Report.Failure(error)
     }
     report.bodyBytes = sink.count
     report.bodySHA256 = report.status == nil ? nil : sink.hexDigest()
-    await session.finish()
-    try finish(report, hint: hint)
+    await session.shutDown()
+    try printOutcome(report)
   }
 
   private func copy(_ response: GeminiResponse, into sink: ResponseOutput) async throws {
     for try await piece in response.body {
       if let maxBody, sink.count + Int64(piece.count) > Int64(maxBody) {
         try sink.write(piece.prefix(maxBody - Int(sink.count)))
-        response.body.cancel()
+        response.content.cancel()
         throw GeminiError(
           stage: .limit, code: .bodyTooLarge, message: "the body has more than \(maxBody) bytes",
           hint: "raise --max-body", url: response.url)
@@ -113,22 +111,17 @@ struct GeminiCommand: StreamingCommand {
 
   private func configuration(for url: GeminiURL) throws -> GeminiConfiguration {
     var configuration = GeminiConfiguration()
-    var options = try flags.options()
+    var options = try connectionOptions()
     // Present the client certificate only to the URL's host and path, even after redirects.
     if let identity = options.tls.identity { configuration.identities.add(identity, for: url) }
     options.tls.identity = nil
     configuration.connection = options
     configuration.trust = trust
-    configuration.connectTimeout = try flags.connectTimeout()
+    configuration.connectTimeout = try connectTimeout()
     configuration.idleTimeout = .seconds(idleTimeout)
     configuration.totalTimeout = timeout.map { .seconds($0) }
-    if maxRedirects == 0 {
-      configuration.redirects = .none
-    } else {
-      configuration.redirects = GeminiRedirects(limit: maxRedirects) { [yesCrossHost] step in
-        step.leavesHost && !yesCrossHost ? .refuse : .follow
-      }
-    }
+    configuration.maximumRedirects = maxRedirects
+    configuration.followsRedirectsAcrossHosts = yesCrossHost
     // The input is sent only to the host that was named, even after redirects.
     if let input { configuration.onInput = { $0.url.authority == url.authority ? Secret(input) : nil } }
     return configuration
@@ -141,12 +134,10 @@ struct GeminiCommand: StreamingCommand {
       path: knownHosts, checksDates: !expired, checksHostName: !anyName, acceptsNewKeyAfterExpiry: !expired)
   }
 
-  private func finish(_ report: GeminiReport, hint: String?) throws {
-    if reports {
-      do throws(ResponseOutput.WriteFailure) { try Console.out(report.line) } catch { throw Console.give(up: error) }
-    }
+  private func printOutcome(_ report: GeminiReport) throws {
+    if reports { try Console.out(report.jsonLine) }
     guard let error = report.error else { return }
-    if !reports { Console.tell(error, hint: hint) }
-    throw FailureStage(rawValue: error.stage).map(ExitStatus.of) ?? ExitCode(1)
+    if !reports { Console.tell(error) }
+    throw ExitStatus.of(error.stage)
   }
 }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import Lastro
 internal import LastroGemini
 
 /// The output of `lastro gemini --report`.
 struct GeminiReport: Encodable {
   var url: String
-  var status: Int?
-  var meta: String?
+  @Nullable var status: Int? = nil
+  @Nullable var meta: String? = nil
   var bodyBytes: Int64 = 0
-  var bodySHA256: String?
+  @Nullable var bodySHA256: String? = nil
   var redirects: [String] = []
-  var error: Report.Failure?
+  @Nullable var error: Report.Failure? = nil
 
   enum CodingKeys: String, CodingKey {
     case url, status, meta
@@ -34,26 +33,7 @@ struct GeminiReport: Encodable {
     if let target = failure.url { url = "\(target)" }
     if let header = failure.header { (status, meta) = (header.status.rawValue, header.meta) }
     if !failure.redirects.isEmpty { redirects = failure.redirects.map { "\($0)" } }
-    error = Report.Failure(failure.stage, failure.code, failure.message)
-  }
-
-  /// Encodes absent values as `null`, so that every object has the same keys.
-  func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(url, forKey: .url)
-    try container.encode(status, forKey: .status)
-    try container.encode(meta, forKey: .meta)
-    try container.encode(bodyBytes, forKey: .bodyBytes)
-    try container.encode(bodySHA256, forKey: .bodySHA256)
-    try container.encode(redirects, forKey: .redirects)
-    try container.encode(error, forKey: .error)
-  }
-
-  var line: String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    guard let data = try? encoder.encode(self) else { return "{}" }
-    return String(decoding: data, as: UTF8.self)
+    error = Report.Failure(failure.stage, failure.code, failure.message, hint: failure.hint)
   }
 }
 

@@ -2,7 +2,7 @@
 
 import LastroSupport
 
-/// Measures the time since the last activity.
+/// The time since the last activity.
 final class Silence: Sendable {
   private struct State {
     var start = ContinuousClock.now

@@ -70,7 +70,7 @@ struct WebSocketCommand: StreamingCommand {
 
   func run() async throws {
     let fields = try headers.map(RequestFlags.header)
-    let session = try CommandSession(flags)
+    let session = try CommandSession(self)
     let client = try Console.checked { try self.client(session.dialer) }
     try await session.run { _ in
       let socket = try await client.connect(url, headers: RawHeaders(fields))
@@ -81,16 +81,12 @@ struct WebSocketCommand: StreamingCommand {
   private func client(_ dialer: any Dialer) throws -> WebSocketClient {
     var configuration = WebSocketConfiguration()
     configuration.subprotocols = subprotocol
-    if deflate {
-      var compression = WebSocketConfiguration.Compression()
-      if let deflateMinimum { compression.minimumBytes = deflateMinimum }
-      configuration.compression = compression
-    }
+    if deflate { configuration.compression = .init(minimumBytes: deflateMinimum ?? 1024) }
     configuration.keepAlive = ping > 0 ? .seconds(ping) : nil
     configuration.maximumMessageBytes = maxMessage
     var stack = StackConfiguration()
     // A server that accepts the connection and does not respond must not block the program.
-    let connect = try flags.connectTimeout() ?? .seconds(10)
+    let connect = try connectTimeout() ?? .seconds(10)
     stack.timeouts = try Timeouts(connect: connect, attempt: nil, idle: .seconds(60), total: .seconds(60) + connect)
     return WebSocketClient(dialer: dialer, configuration: configuration, stack: stack)
   }
@@ -101,7 +97,7 @@ struct WebSocketCommand: StreamingCommand {
     } catch {
       guard case .closed = error.reason else { throw error }
     }
-    try await Self.finish(socket)
+    try await Self.waitForCleanClose(of: socket)
   }
 
   /// Transfers in both directions until the socket is closed.
@@ -143,27 +139,21 @@ struct WebSocketCommand: StreamingCommand {
       if case .failure(let failure as StandardInputReader.ReadFailure) = await sending.result { throw failure }
       throw error
     }
-    try await Self.finish(socket)
+    try await Self.waitForCleanClose(of: socket)
   }
 
   /// Waits for the end of the socket, and throws an error unless it closed cleanly.
-  private static func finish(_ socket: WebSocket) async throws {
-    for await state in socket.states {
-      switch state {
-      case .open, .closing: continue
-      case .failed(let error): throw error
-      case .closed(let close):
-        guard close.isClean else {
-          let what =
-            close.initiator == .local
-            ? "the server did not answer the Close frame" : "the server closed, and could not be answered"
-          throw TransportError(stage: .response, code: .connectionLost, message: what, requestSent: true)
-        }
-        if let code = close.code, code != .normal, code != .goingAway {
-          Console.error(
-            "lastro: the server closed with code \(code)\(close.reason.isEmpty ? "" : ": \(close.reason.onOneLine)")")
-        }
-      }
+  private static func waitForCleanClose(of socket: WebSocket) async throws {
+    let close = try await socket.waitForEnd()
+    guard close.isClean else {
+      let what =
+        close.initiator == .local
+        ? "the server did not answer the Close frame" : "the server closed, and could not be answered"
+      throw TransportError(stage: .response, code: .connectionLost, message: what, requestSent: true)
+    }
+    if let code = close.code, code != .normal, code != .goingAway {
+      Console.error(
+        "lastro: the server closed with code \(code)\(close.reason.isEmpty ? "" : ": \(close.reason.onOneLine)")")
     }
   }
 }

@@ -11,7 +11,7 @@ import Testing
 
 /// The chains of x509-limbo, each over a connection of its own. ``LimboDifferences`` lists the cases that we judge
 /// differently, each with its reason. The list is exact: a change on either side fails.
-@Suite("Conformance: x509-limbo", .timeLimit(.minutes(5)))
+@Suite("Conformance: x509-limbo", .overEachLink, .timeLimit(.minutes(5)))
 struct LimboTests {
   @Test("The expected number of cases can be served over TLS")
   func selection() throws {
@@ -43,7 +43,7 @@ struct LimboTests {
 
   /// Runs every case that can be served, one after the other, so each case takes one handshake.
   private func outcomes(adapting adapt: (inout TLSOptions) -> Void = { _ in }) async throws -> Outcomes {
-    let stack = try CurlNetworkStack.direct()
+    let stack = try LinkKind.current.stack()
     var found: Outcomes = [:]
     for test in try LimboCase.all() where test.isServable {
       found[test.id] = (test, try await test.fetched(by: stack, adapting: adapt))
@@ -191,15 +191,15 @@ extension LimboCase {
   ///
   /// - Parameter adapt: changes the TLS options further.
   func fetched(
-    by stack: CurlNetworkStack, adapting adapt: (inout TLSOptions) -> Void = { _ in }
+    by stack: some HTTPNetworkStack, adapting adapt: (inout TLSOptions) -> Void = { _ in }
   ) async throws -> LimboOutcome {
     guard let identity else { return .notServed("there is no key") }
     // An IPv6 address cannot be mapped to 127.0.0.1 by a fixed resolution, so such a case uses a Unix socket.
     let directory = host.contains(":") ? try PeerDirectory() : nil
-    let endpoint = directory.map { LoopbackEndpoint.unixSocket(path: $0.file("limbo")) } ?? .ephemeral
+    let path = directory?.file("limbo")
     let server: LoopbackServer
     do {
-      server = try LoopbackServer.http(endpoint, tls: LoopbackTLS(identity)) { _ in .text("fine") }
+      server = try LoopbackServer.http(unixSocketPath: path, tls: LoopbackTLS(identity)) { _ in .text("fine") }
     } catch {
       return .notServed("\(error)")
     }
@@ -207,8 +207,8 @@ extension LimboCase {
     let options = RequestOptions.connection { connection in
       connection.tls.roots = .pem(Array(roots.utf8))
       adapt(&connection.tls)
-      if let directory {
-        connection.unixSocketPath = directory.file("limbo")
+      if let path {
+        connection.unixSocketPath = path
       } else {
         connection.resolutions = [.init(host: host, port: server.port, addresses: ["127.0.0.1"])]
       }

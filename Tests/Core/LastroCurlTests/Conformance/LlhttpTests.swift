@@ -9,9 +9,9 @@ import LastroTesting
 import TestSupport
 import Testing
 
-/// llhttp's strict response cases, over sockets. A table lists the cases that we read differently, each with its
-/// reason. The table is exact: a change on either side fails.
-@Suite("Conformance: llhttp", .timeLimit(.minutes(5)))
+/// llhttp's strict response cases, over sockets and over streams. A table lists the cases that we read differently, each
+/// with its reason. The table is exact: a change on either side fails.
+@Suite("Conformance: llhttp", .overEachLink, .timeLimit(.minutes(5)))
 struct LlhttpTests {
   enum Reason: Sendable {
     /// The case has several messages, or stops before its end, or is written without line ends. A client that reads one
@@ -61,7 +61,7 @@ struct LlhttpTests {
   func corpus() async throws {
     let cases = try LLHTTPCase.strict()
     #expect(cases.count == 77)
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     var different: Set<String> = []
     for item in cases {
       let isRight = try await Self.isRight(item, engine)
@@ -73,7 +73,7 @@ struct LlhttpTests {
     #expect(await eventually { engine.activeTransfers == 0 })
   }
 
-  private static func isRight(_ item: LLHTTPCase, _ engine: CurlTransport) async throws -> Bool {
+  private static func isRight(_ item: LLHTTPCase, _ engine: any LinkedEngine) async throws -> Bool {
     let input = Array(item.input)
     let server = try LoopbackServer { connection in
       guard try connection.readHead() != nil else { return }

@@ -42,7 +42,7 @@ struct ConnectionObserverTests {
     configuration.connection.proxy = .none
     configuration.connectionObserver = { _ in changes.withLock { $0 += 1 } }
     let engine = try CurlTransport(configuration)
-    let transport = try DialerTransport(over: CurlDialer(transport: engine), configuration: engine.exchange)
+    let transport = try DialerTransport(over: engine, configuration: engine.exchange)
     let answer = try await transport.execute(.to(server, "/"))
     #expect(answer.body.bytes == Data("fine".utf8))
     #expect(changes.withLock { $0 } == 0)

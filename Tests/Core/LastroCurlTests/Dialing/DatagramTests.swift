@@ -15,7 +15,7 @@ struct DatagramTests {
   ) async throws -> any DatagramStream {
     var request = DialRequest(host: host, port: server.port, connectTimeout: nil)
     edit(&request)
-    return try await CurlDialer.shared.dialDatagrams(request)
+    return try await CurlNetworkStack.sharedDialer.dialDatagrams(request)
   }
 
   @Test("Datagrams arrive whole, including empty ones and the largest")
@@ -140,7 +140,7 @@ struct DatagramTests {
   @Test("Shutting the engine down ends datagram streams")
   func shutDown() async throws {
     let transport = try CurlTransport()
-    let dialer = CurlDialer(transport: transport)
+    let dialer = transport
     let server = try LoopbackDatagramServer { _ in .drop }
     let stream = try await dialer.dialDatagrams(DialRequest(host: "127.0.0.1", port: server.port))
     let reading = Task { await words { try await stream.receive() } }

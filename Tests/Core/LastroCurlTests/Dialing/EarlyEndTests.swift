@@ -49,7 +49,7 @@ struct EarlyEndTests {
 /// A dialer that returns a stream in memory first, and after that the streams of another dialer.
 private struct FirstDialer: Dialer {
   let first: Lock<MemoryStream?>
-  let base: CurlDialer
+  let base: CurlTransport
 
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     if let stream = first.withLock({ $0.take() }) { return stream }

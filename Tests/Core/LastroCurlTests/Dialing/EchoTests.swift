@@ -30,7 +30,7 @@ struct EchoTests {
   @Test("The default engine can dial streams")
   func sharedDialer() async throws {
     let server = try LoopbackServer(handler: { try $0.echo() })
-    let stream = try await CurlDialer.shared.dial(DialRequest(host: "127.0.0.1", port: server.port))
+    let stream = try await CurlNetworkStack.sharedDialer.dial(DialRequest(host: "127.0.0.1", port: server.port))
     try await stream.write(Data("hello".utf8))
     #expect(try await stream.read() == Data("hello".utf8))
   }

@@ -4,6 +4,7 @@ import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroHTTP
+import LastroSupport
 import TestSupport
 import Testing
 
@@ -43,7 +44,7 @@ struct EngineHTTP1Tests {
     let engine = try Self.engine()
     for _ in 0..<2 { #expect(await engine.outcome(server) { $0.trust(authority) } == .answered(200, "fine")) }
     #expect(server.acceptedConnections == 1)
-    let ofLibcurl = engine.loops[0].loop.seat.turn { $0.guest(StreamHub.self)?.delegates.count ?? 0 }
+    let ofLibcurl = engine.loops[0].loop.seat.withLock { ($0?.guest as? StreamHub)?.delegates.count ?? 0 }
     #expect(ofLibcurl == (overTLS ? 1 : 0))
   }
 

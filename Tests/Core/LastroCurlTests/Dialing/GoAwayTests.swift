@@ -31,8 +31,9 @@ enum HTTP2Shell: String, CaseIterable, Sendable {
     var configuration = DialerTransport.Configuration()
     configuration.connection = options
     configuration.http2StreamsPerConnection = streams
+    configuration.http2StreamsPerHost = max(1_000, streams)
     configuration.streamBufferBytes = buffer
-    return try DialerTransport(over: CurlDialer(transport: engine), configuration: configuration)
+    return try DialerTransport(over: engine, configuration: configuration)
   }
 }
 
@@ -137,7 +138,7 @@ private struct LeavingServer {
       var leave: (point: Int, way: GoAwayTests.Way)?
       var count = 0
       while let frame = try http2.readFrame() {
-        try http2.take(frame)
+        try http2.handle(frame)
         if frame.kind == .headers || frame.kind == .data, http2.lastStream == nil {
           if leave == nil { leave = account.withLock { $0.leave.take() } }
           if leave != nil { count += 1 }

@@ -26,7 +26,7 @@ struct IdleCloseRaceTests {
   private static func server(_ version: Version, _ authority: CertificateAuthority) throws -> LoopbackServer {
     let seeds = Lock<UInt64>(0)
     guard version == .http2 else {
-      return try LoopbackServer(.ephemeral) { connection in
+      return try LoopbackServer { connection in
         var random = SeededGenerator(seed: Self.next(seeds))
         repeat {
           guard let request = try connection.readRequest() else { return }

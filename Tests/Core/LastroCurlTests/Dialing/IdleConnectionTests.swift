@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import LastroSupport
 import LastroTesting
 import TestSupport
 import Testing
@@ -36,7 +37,7 @@ struct IdleConnectionTests {
       options.resolutions = [.init(host: "h\(number)", port: 80, addresses: ["127.0.0.1"])]
       #expect(await engine.outcome(server) { $0.connection = options } == .answered(200, "fine"))
     }
-    let known = engine.loops[0].loop.seat.turn { _ in engine.loops[0].port.reference.core?.partitions.count ?? 0 } ?? 0
+    let known = engine.loops[0].loop.seat.withLock { _ in engine.loops[0].port.reference.core?.partitions.count ?? 0 }
     #expect((1...66).contains(known))
   }
 }

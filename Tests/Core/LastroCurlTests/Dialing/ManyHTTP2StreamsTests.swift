@@ -78,7 +78,7 @@ private struct GreedyServer {
       var waiting: [UInt32] = []
       var unread: UInt32?
       while let frame = try http2.readFrame() {
-        try http2.take(frame)
+        try http2.handle(frame)
         while let request = http2.nextRequest(), let stream = request.stream {
           if request.path == "/unread" {
             unread = stream
@@ -105,7 +105,7 @@ private struct GreedyServer {
 extension LoopbackHTTP2Connection {
   fileprivate func answer(_ stream: UInt32) throws {
     try write(.head(200, stream: stream))
-    while window < GreedyServer.bytes, let frame = try readFrame() { try take(frame) }
+    while window < GreedyServer.bytes, let frame = try readFrame() { try handle(frame) }
     window -= GreedyServer.bytes
     streams[stream] = nil
     try write(.data([UInt8](repeating: 7, count: GreedyServer.bytes), stream: stream, ends: true))

@@ -2,11 +2,11 @@
 
 import FoundationEssentials
 import HTTPTypes
-import Lastro
 import LastroHTTP
 import LastroTesting
 import Testing
 
+@testable import Lastro
 @testable import LastroCurl
 
 @Suite("Progress", .timeLimit(.minutes(5)))

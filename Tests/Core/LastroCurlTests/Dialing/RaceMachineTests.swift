@@ -112,7 +112,7 @@ struct RaceMachineTests {
     #expect(error.message.contains("address 1: denied; address 2: refused") && !error.message.contains("1.1.1.1"))
   }
 
-  @Test("At the time limit, only an attempt that had enough time shows that its address is dead")
+  @Test("At the time limit, an address counts as dead only if its attempt had enough time")
   func limit() {
     var race = Race(limit: 400)
     _ = race.resolved(["1.1.1.1", "2.2.2.2"])

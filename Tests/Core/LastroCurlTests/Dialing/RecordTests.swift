@@ -22,7 +22,7 @@ struct RecordTests {
     func transport(_ lab: TestAuthority) throws -> any Transport {
       let engine = try CurlTransport.with { $0.connection = lab.options() }
       if self == .engine { return engine }
-      let dialer: any Dialer = self == .curlDialer ? CurlDialer(transport: engine) : lab.dialer()
+      let dialer: any Dialer = self == .curlDialer ? engine : lab.dialer()
       return try DialerTransport(over: dialer)
     }
   }

@@ -32,7 +32,7 @@ private final class Table: NameResolver {
       })
   }
 
-  func noteUnreachable(_ name: HostName, port: Int) { state.withLock { $0.unreachable += 1 } }
+  func connectionFailed(to name: HostName, port: Int) { state.withLock { $0.unreachable += 1 } }
 }
 
 /// A resolver that never answers, and reports when its task is cancelled.
@@ -173,8 +173,8 @@ struct ResolverTests {
       .text("fine")
     }
     let policy = try PinningPolicy(
-      domainName: "far.test",
-      pinnedHashes: [
+      "far.test",
+      pins: [
         "\(try CertificateMint.selfSigned(hosts: ["far.test"]).pin)", TestAuthority.sparePin,
       ])
     let stack = try Self.stack(Table("127.0.0.1", "127.0.0.2")) {
@@ -283,7 +283,7 @@ struct ResolverTests {
   func egress(isMixed: Bool) async throws {
     let server = try Self.answer()
     var policy = EgressPolicy.publicInternet
-    policy.allowing = [try EgressRange("127.0.0.1")]
+    try policy.allow("127.0.0.1")
     policy.skipsDeniedAddresses = isMixed
     let stack = try Self.stack(Table("127.0.0.2", "127.0.0.1")) { $0.connection.egress = policy }
     let url = "http://far.test:\(server.port)/"
@@ -340,12 +340,12 @@ struct ResolverTests {
 
   private static func dialer(
     _ resolver: any NameResolver, _ edit: (inout CurlConfiguration) -> Void = { _ in }
-  ) throws -> CurlDialer {
+  ) throws -> CurlTransport {
     var configuration = CurlConfiguration()
     configuration.connection.proxy = .none
     configuration.connection.resolver = resolver
     edit(&configuration)
-    return try CurlDialer(configuration)
+    return try CurlTransport(configuration)
   }
 
   @Test("Cancelling a datagram dial cancels its lookup")
@@ -370,7 +370,7 @@ struct ResolverTests {
   @Test("Datagrams go to an allowed address of a mixed answer, wherever it is listed")
   func egressOfDatagrams() async throws {
     var policy = EgressPolicy.publicInternet
-    policy.allowing = [try EgressRange("127.0.0.1")]
+    try policy.allow("127.0.0.1")
     let (denied, other) = ("127.0.0.2", "127.0.0.3")
     let mixed = [
       Table(denied, "127.0.0.1", denied), Table("127.0.0.1", denied), Table(denied, "127.0.0.1"),
@@ -399,7 +399,7 @@ struct ResolverTests {
     var configuration = CurlConfiguration()
     configuration.connection.proxy = .none
     configuration.connection.resolver = Table("127.0.0.2", "127.0.0.1")
-    let dialer = try CurlDialer(configuration)
+    let dialer = try CurlTransport(configuration)
     let stream = try await dialer.dial(DialRequest(host: "far.test", port: server.port))
     #expect(stream.facts.remoteAddress == "127.0.0.1")
     try await stream.write(Data("hello".utf8))

@@ -10,10 +10,10 @@ import Testing
 struct StreamDialTests {
   private func dial(connect: Duration?, deadline: Duration?) throws -> StreamDial {
     let target = try #require(TrustTarget(authority: "far.example", defaultPort: 443))
-    return StreamDial(
+    return try StreamDial(
       LinkDial(
         id: 1, request: DialRequest(host: "far.example", port: 443, connectTimeout: connect), target: target,
-        protocols: [], options: SharedOptions(given: nil), route: Route(key: "far.example", origin: nil),
+        options: SharedOptions(nil), route: Route(key: "far.example", origin: nil),
         deadline: deadline))
   }
 

@@ -54,7 +54,7 @@ struct StreamEndTests {
     let directory = try PeerDirectory()
     let path = directory.file("s")
     let tls = LoopbackTLS(try lab.authority.issue(hosts: ["service.test"]))
-    let server = try LoopbackServer(.unixSocket(path: path), tls: tls) { connection in
+    let server = try LoopbackServer(unixSocketPath: path, tls: tls) { connection in
       try connection.write("the last words")
       connection.closeWithoutNotify()
     }

@@ -69,6 +69,29 @@ struct StreamGivingUpTests {
     #expect(server.acceptedConnections == 1)
   }
 
+  @Test("Queued dials to a host begin in their order, and those that were given up do not begin")
+  func order() async throws {
+    let lab = try TrustingEngine { configuration, _ in
+      configuration.loops = 1
+      configuration.coldRequestsPerHost = 1
+    }
+    let server = try stuck(lab)
+    var dials: [Task<String, Never>] = []
+    for index in 1...4 {
+      dials.append(Task { await words { try await lab.dial(server) } })
+      #expect(await eventually { lab.dialer.activeStreams == index })
+    }
+    try await server.waitForConnections(count: 1)
+    // The second dial is given up. The third begins when the first ends, and the fourth when the third ends.
+    for (index, connections) in [(1, 1), (0, 2), (2, 3), (3, 3)] {
+      dials[index].cancel()
+      #expect(await dials[index].value == "cancelled/cancelled")
+      try await server.waitForConnections(count: connections)
+    }
+    #expect(await eventually { lab.dialer.activeStreams == 0 })
+    #expect(server.acceptedConnections == 3)
+  }
+
   @Test("Thousands of queued dials that fail immediately fail one after another")
   func failingQueue() async throws {
     let count = 12_000

@@ -64,7 +64,7 @@ struct StreamRouteTests {
     let server = try LoopbackServer(tls: tls, handler: { try $0.echo() })
     let spare = "sha256/" + String(repeating: "B", count: 43) + "="
     let pin = try SPKIHash(pem: identity.certificatePEM).description
-    let policy = try PinningPolicy(domainName: "inner.test", pinnedHashes: [pin, spare])
+    let policy = try PinningPolicy("inner.test", pins: [pin, spare])
     var options = try through("https://localhost:\(try squid.tlsPort)", lab)
     options.tls.trustJudge = ServerTrustEvaluator(
       configuration: try .init(pinningPolicies: [policy], allowNotPinnedDomains: true))
@@ -113,7 +113,7 @@ struct StreamRouteTests {
     let directory = try PeerDirectory()
     let path = directory.file("s")
     let options = tls ? LoopbackTLS(try lab.authority.issue(hosts: ["service.test"])) : nil
-    let server = try LoopbackServer(.unixSocket(path: path), tls: options, handler: { try $0.echo() })
+    let server = try LoopbackServer(unixSocketPath: path, tls: options, handler: { try $0.echo() })
     let connection = lab.options { $0.unixSocketPath = path }
     let stream = try await lab.dialer.dial(
       DialRequest(host: "service.test", port: 1, tls: tls ? .init() : nil, connection: connection))

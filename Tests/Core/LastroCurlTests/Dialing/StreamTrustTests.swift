@@ -32,7 +32,7 @@ struct StreamTrustTests {
   }
 
   private static func evaluator(_ host: String, _ pin: String) throws -> ServerTrustEvaluator {
-    let policy = try PinningPolicy(domainName: host, pinnedHashes: [pin, spare])
+    let policy = try PinningPolicy(host, pins: [pin, spare])
     return ServerTrustEvaluator(
       configuration: try .init(pinningPolicies: [policy], allowNotPinnedDomains: true))
   }
@@ -81,7 +81,7 @@ struct StreamTrustTests {
 
   @Test("A stream that is dialed to a proxy is judged by the rules for proxies")
   func proxyRole() async throws {
-    let judge = Judge { _ in .accepted(.validated) }
+    let judge = Judge { _ in .success(.validated) }
     let lab = try self.lab(judge)
     let server = try lab.server(tls: true, handler: { try $0.echo() })
     _ = try await lab.dial(server) { $0.role = .proxy }
@@ -103,7 +103,7 @@ struct StreamTrustTests {
 
   @Test("A separate server name is sent as SNI, and the certificate must match it")
   func serverName() async throws {
-    let judge = Judge { _ in .accepted(.validated) }
+    let judge = Judge { _ in .success(.validated) }
     let lab = try self.lab(judge)
     let names = Lock([String?]())
     let identity = try lab.authority.issue(hosts: ["gemini.test"])
@@ -128,9 +128,9 @@ struct StreamTrustTests {
     let stranger = try CertificateAuthority()
     let identity = try stranger.issue(hosts: ["elsewhere.test"])
     let server = try LoopbackServer(tls: LoopbackTLS(identity), handler: { try $0.echo() })
-    let standing = Judge { _ in .accepted(.validated) }
+    let standing = Judge { _ in .success(.validated) }
     let lab = try self.lab(standing)
-    let judge = Judge { _ in .accepted(.reported) }
+    let judge = Judge { _ in .success(.reported) }
     let stream = try await lab.dial(server) { $0.tls?.soleJudge = judge }
     try await stream.write(Data("x".utf8))
     #expect(try await stream.read() == Data("x".utf8))
@@ -139,7 +139,7 @@ struct StreamTrustTests {
     #expect(asked.chain == stream.facts.tls?.presentedChain && asked.host.text == "localhost")
     #expect(standing.asked.map(\.chain.count) == [1] && standing.asked.first?.chain.first == asked.chain.first)
 
-    let refusing = Judge { .refused(TrustFailure(.refused("another key than last time"), trust: $0)) }
+    let refusing = Judge { .failure(TrustFailure(.refused("another key than last time"), trust: $0)) }
     let error = try await transportError {
       try await lab.dial(server) { $0.tls?.soleJudge = refusing }
     }
@@ -153,7 +153,7 @@ struct StreamTrustTests {
 
   @Test("When rules change, open streams continue, and new ones are judged by the new rules")
   func rulesChange() async throws {
-    let judge = Judge { _ in .accepted(.validated) }
+    let judge = Judge { _ in .success(.validated) }
     let lab = try self.lab(judge)
     let server = try lab.server(tls: true, handler: { try $0.echo() })
     let stream = try await lab.dial(server)
@@ -171,7 +171,7 @@ struct StreamTrustTests {
     let box = Lock(Judge?.none)
     let judge = Judge { _ in
       box.withLock { $0?.changeRules() }
-      return .accepted(.validated)
+      return .success(.validated)
     }
     box.withLock { $0 = judge }
     let lab = try self.lab(judge)

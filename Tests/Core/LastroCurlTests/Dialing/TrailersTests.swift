@@ -50,7 +50,7 @@ struct TrailersTests {
     var options = RequestOptions()
     options.onInterimResponse = { told.record("\($0.status.code) \($0.headerFields[.location] ?? "-")") }
     let request = try ResourceRequest(url: "https://localhost:\(server.port)/", options: options)
-    let answer = try await stack(assembly).fetch(RawHTTPResource(request: request))
+    let answer = try await stack(assembly).fetch(RawHTTPResource.raw(request))
     #expect(answer.value == Data("fine".utf8))
     #expect(told.events == ["103 /a", "199 -"])
   }
@@ -66,7 +66,7 @@ struct TrailersTests {
       let stack = try stack(assembly)
       for _ in 0..<2 {
         let request = try ResourceRequest(url: "https://localhost:\(server.port)/")
-        let answer = try await stack.fetch(RawHTTPResource(request: request))
+        let answer = try await stack.fetch(RawHTTPResource.raw(request))
         #expect(answer.response.facts.trailers.map { "\($0.name): \($0.value)" } == ["digest: x", "digest: y"])
         #expect(answer.response.headerFields[HTTPField.Name("digest")!] == nil)
       }
@@ -92,7 +92,7 @@ struct TrailersTests {
     for assembly in Assembly.allCases {
       let body = RequestBody.stream(chunks(texts), trailers: { ["Digest": "x", "Sum": "y z"] })
       let request = try ResourceRequest(method: .post, url: "https://localhost:\(server.port)/", body: body)
-      let answer = try await stack(assembly).fetch(RawHTTPResource(request: request))
+      let answer = try await stack(assembly).fetch(RawHTTPResource.raw(request))
       #expect(String(decoding: answer.value, as: UTF8.self) == texts.joined() + "|digest=x|sum=y z")
     }
   }
@@ -107,7 +107,7 @@ struct TrailersTests {
       let body = RequestBody.stream(chunks(["a"]), trailers: { ["Sum": value] })
       var request = try ResourceRequest(method: .post, url: "https://localhost:\(server.port)/", body: body)
       request.head.headerFields[HTTPField.Name("Large")!] = value
-      let answer = try await stack(assembly).fetch(RawHTTPResource(request: request))
+      let answer = try await stack(assembly).fetch(RawHTTPResource.raw(request))
       #expect(String(decoding: answer.value, as: UTF8.self) == "70000, [70000]")
     }
   }
@@ -121,7 +121,7 @@ struct TrailersTests {
     }
     for assembly in Assembly.allCases {
       let stack = try stack(assembly)
-      let resource = RawHTTPResource(request: try ResourceRequest(url: "https://localhost:\(server.port)/large"))
+      let resource = RawHTTPResource.raw(try ResourceRequest(url: "https://localhost:\(server.port)/large"))
       if version == "h2" {
         let error = try await stack.failure(of: resource)
         #expect("\(error.stage.rawValue)/\(error.code.rawValue)" == "limit/head_too_large")
@@ -129,7 +129,7 @@ struct TrailersTests {
         #expect(try await stack.fetch(resource).response.headerFields[HTTPField.Name("Large")!]?.utf8.count == 70_000)
       }
       let other = try ResourceRequest(url: "https://localhost:\(server.port)/")
-      #expect(try await stack.fetch(RawHTTPResource(request: other)).value == Data("fine".utf8))
+      #expect(try await stack.fetch(RawHTTPResource.raw(other)).value == Data("fine".utf8))
     }
   }
 
@@ -138,7 +138,7 @@ struct TrailersTests {
     let server = try server("http/1.1") { .text($0.text) }
     func failure(_ assembly: Assembly, _ body: RequestBody) async throws -> String {
       let request = try ResourceRequest(method: .post, url: "https://localhost:\(server.port)/", body: body)
-      let error = try await stack(assembly).failure(of: RawHTTPResource(request: request))
+      let error = try await stack(assembly).failure(of: RawHTTPResource.raw(request))
       return "\(error.stage.rawValue)/\(error.code.rawValue)"
     }
     struct Unknown: Error {}

@@ -195,7 +195,7 @@ struct ErrorLineTests {
       var tls = LoopbackTLS(
         try issuer.issue(
           hosts: [mistake == .otherHost ? "other.example" : "localhost"],
-          validity: mistake == .expired ? .expired : .days(2)))
+          days: mistake == .expired ? -366 ... -1 : 0...2))
       if mistake == .handshakeStalls { tls.handshakeFault = .stallInHandshake }
       if mistake == .tlsToPlainPort { tls.handshakeFault = .plaintextInsteadOfTLS }
       let server = try LoopbackServer.http(tls: tls) { _ in .text("") }
@@ -206,7 +206,7 @@ struct ErrorLineTests {
     }
 
     private func expiredProxy() async throws -> Failed {
-      let identity = try #require(authority).issue(hosts: ["localhost"], validity: .expired)
+      let identity = try #require(authority).issue(hosts: ["localhost"], days: -366 ... -1)
       let proxy = try LoopbackServer.http(tls: LoopbackTLS(identity)) { _ in .text("") }
       let place = "localhost:\(proxy.port)"
       let line = try await line("https://a.example/a", engine: { $0.connection.proxy = .url("https://\(place)") })
@@ -219,7 +219,7 @@ struct ErrorLineTests {
       let server = try LoopbackServer.http(tls: mistake == .plainToPinned ? nil : tls) { _ in .text("") }
       let host = mistake == .noPolicy ? "other.example" : "localhost"
       let pins = try ["a.example", "b.example"].map { "\(try CertificateMint.selfSigned(hosts: [$0]).pin)" }
-      let policy = try PinningPolicy(domainName: host, pinnedHashes: Set(pins))
+      let policy = try PinningPolicy(host, pins: Set(pins))
       let judge = try ServerTrustEvaluator(
         configuration: ServerTrustEvaluator.Configuration(pinningPolicies: [policy], allowNotPinnedDomains: false))
       let scheme = mistake == .plainToPinned ? "http" : "https"
@@ -234,7 +234,7 @@ struct ErrorLineTests {
         tokenURL: "\(tokens)/oauth/token", id: api.clientID, authentication: .basic("wrong"),
         allowsInsecureTokenURL: true)
       let authenticator = try BearerAuthenticator(
-        source: OAuth2ClientCredentials(client: client), origins: [Origin(api.baseURL)])
+        source: client.clientCredentials(), origins: [Origin(api.baseURL)])
       let line = try await line(
         "\(api.baseURL)/private", engine: { $0.connection.tls.roots = .pem(Array(api.caPEM.utf8)) },
         configure: { $0.interceptors = [authenticator] })

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Bodies whose heads announce a length above the limit.
-@Suite("Faults: announced lengths", .timeLimit(.minutes(5)))
+@Suite("Faults: announced lengths", .overEachLink, .timeLimit(.minutes(5)))
 struct AnnouncedLengthTests {
   private static func server(_ answer: String) throws -> LoopbackServer {
     try LoopbackServer { connection in
@@ -23,7 +23,7 @@ struct AnnouncedLengthTests {
   @Test("A Content-Length over the limit is refused when the head arrives", arguments: [false, true])
   func refused(isStream: Bool) async throws {
     let server = try Self.server("HTTP/1.1 200 OK\r\nContent-Length: 10000000000000\r\n\r\nabc")
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let error = try await engine.failure(server) {
       $0.delivery = isStream ? .streamed(maximumBytes: 1_048_576) : .collected(maximumBytes: 1_048_576)
       $0.deadline = .seconds(60)
@@ -62,7 +62,7 @@ struct AnnouncedLengthTests {
       default: LoopbackResponse(status: request.path == "/204" ? 204 : 200, headers: ["Content-Length": "1000000"])
       }
     }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     for (path, method, outcome) in [
       ("/coded", HTTPRequest.Method.get, Outcome.answered(200, "aaaa")), ("/limit", .get, .answered(200, "12345")),
       ("/", .head, .answered(200, "")), ("/204", .get, .answered(204, "")),
@@ -81,7 +81,7 @@ struct AnnouncedLengthTests {
     configuration.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: .seconds(60))
     configuration.streamTimeouts = configuration.timeouts
     configuration.maximumErrorBodyBytes = 4_096
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let stack = TransportNetworkStack(transport: engine, configuration: configuration)
     let resource = RawHTTPResource.raw(try ResourceRequest(url: server.baseURL))
     let error = try await #require(throws: HTTPFetchError<any Error>.self) {

@@ -12,7 +12,7 @@ import Testing
 @testable import LastroCurl
 
 /// A slow side holds up the other side, and memory stays bounded.
-@Suite("Faults: back-pressure", .timeLimit(.minutes(5)))
+@Suite("Faults: back-pressure", .overEachLink, .timeLimit(.minutes(5)))
 struct BackPressureTests {
   private static let piece = 64 << 10
   private static let pieces = 1024
@@ -79,7 +79,7 @@ struct BackPressureTests {
   func slowReader() async throws {
     let progress = Progress()
     let server = try Self.flooding(progress)
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
     var hash = FNV()
     var count = 0
@@ -109,7 +109,7 @@ struct BackPressureTests {
   func leavingEarly() async throws {
     let progress = Progress()
     let server = try Self.flooding(progress)
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     do {
       let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
       for try await _ in response.body { break }
@@ -127,7 +127,8 @@ struct BackPressureTests {
       connection.wait(for: gate)
       try connection.write("4\r\nlast\r\nno size\r\n")
     }
-    let response = try await CurlTransport().execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
+    let response = try await LinkKind.current.engine().execute(
+      .to(server) { $0.delivery = .streamed(maximumBytes: nil) })
     // When this call returns, the reader is waiting.
     let reader = Task.immediate {
       var text = ""
@@ -156,11 +157,12 @@ struct BackPressureTests {
       uploaded.open()
       try connection.write([UInt8](repeating: 7, count: half))
     }
-    var configuration = CurlConfiguration()
-    configuration.streamBufferBytes = 1 << 10
-    // Each turn ends with more bytes to send, none of which are queued.
-    configuration.engine.sentBytesPerTurn = 4 << 10
-    let response = try await CurlTransport(configuration).execute(
+    let engine = try LinkKind.current.engine {
+      $0.streamBufferBytes = 1 << 10
+      // Each turn ends with more bytes to send, none of which are queued.
+      $0.engine.sentBytesPerTurn = 4 << 10
+    }
+    let response = try await engine.execute(
       .to(server) {
         $0.head.method = .post
         $0.body = .raw(Data(count: 4 << 20))
@@ -175,7 +177,7 @@ struct BackPressureTests {
   @Test("A body that is dropped unread closes the connection")
   func droppedBody() async throws {
     let server = try Self.flooding(Progress())
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     _ = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
     #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
@@ -183,7 +185,7 @@ struct BackPressureTests {
   @Test("A streamed body is stopped at its limit")
   func streamLimit() async throws {
     let server = try Self.flooding(Progress(), announcesLength: false)
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: 1 << 20) })
     var count = 0
     var failure: TransportError?
@@ -202,7 +204,7 @@ struct BackPressureTests {
       let answer = LoopbackResponse(body: [UInt8](repeating: 1, count: 1000 + excess))
       return isChunked ? answer.addingTrailer("X-Is", "chunked") : answer
     }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let outcome = await engine.outcome(server) { $0.delivery = .collected(maximumBytes: 1000) }
     #expect(
       outcome
@@ -221,7 +223,7 @@ struct BackPressureTests {
       try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(String(hash.value).utf8.count)\r\n\r\n\(hash.value)")
     }
     let progress = Progress()
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let source = RequestBody.Source.stream(length: isChunked ? nil : Int64(Self.total), isReplayable: false) {
       var number = 0
       return {
@@ -247,7 +249,7 @@ struct BackPressureTests {
       guard let head = try connection.readHead() else { return }
       try connection.readBody(for: head)
     }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let source = RequestBody.Source.stream(length: nil, isReplayable: false) {
       var isFirst = true
       return {
@@ -272,7 +274,9 @@ struct BackPressureTests {
       $0.yield(Data("four".utf8))
       $0.finish()
     }
-    let error = try await CurlTransport().failure(server, method: .post) { $0.body = .stream(chunks, length: 10) }
+    let error = try await LinkKind.current.engine().failure(server, method: .post) {
+      $0.body = .stream(chunks, length: 10)
+    }
     #expect(error.words == "request/invalid_body")
     #expect(server.requests.allSatisfy { !$0.isComplete })
   }

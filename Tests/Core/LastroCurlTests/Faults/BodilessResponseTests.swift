@@ -9,7 +9,7 @@ import Testing
 
 /// Responses that have no body because of their status or their request method, whatever their framing fields say (RFC
 /// 9112 §6.3).
-@Suite("Faults: responses without a body", .timeLimit(.minutes(5)))
+@Suite("Faults: responses without a body", .overEachLink, .timeLimit(.minutes(5)))
 struct BodilessResponseTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var method = HTTPRequest.Method.get
@@ -48,7 +48,7 @@ struct BodilessResponseTests {
         try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(request.body.count)\r\n\r\n\(request.text)")
       }
     }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let status = row.method == .head ? 200 : row.head.contains("304") ? 304 : 204
     #expect(await engine.outcome(server, method: row.method) == .answered(status, ""))
     let outcome = await engine.outcome(server, method: .post) { $0.body = .raw("pay") }
@@ -69,7 +69,7 @@ struct BodilessResponseTests {
         }
       }
     }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     #expect(await engine.outcome(server) == .answered(204, ""))
     let outcome = await engine.outcome(server, method: .post) { $0.body = .raw("pay") }
     #expect(outcome == .answered(200, "fine"))

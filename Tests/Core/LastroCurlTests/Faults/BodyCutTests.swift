@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Incomplete bodies of error responses. The status is reported, and a caller can find out that the body was cut.
-@Suite("Faults: truncated error bodies", .timeLimit(.minutes(5)))
+@Suite("Faults: truncated error bodies", .overEachLink, .timeLimit(.minutes(5)))
 struct BodyCutTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var name: String
@@ -49,7 +49,7 @@ struct BodyCutTests {
     var configuration = StackConfiguration()
     configuration.maximumErrorBodyBytes = 8
     configuration.redirects = .none
-    let stack = try CurlNetworkStack(configuration: configuration)
+    let stack = TransportNetworkStack(transport: try LinkKind.current.engine(), configuration: configuration)
     let resource = RawHTTPResource.raw(try ResourceRequest(method: .put, url: url, body: .raw("x")))
     return try await #require(throws: HTTPFetchError<any Error>.self) {
       if isStream { _ = try await stack.stream(resource) } else { _ = try await stack.fetch(resource) }

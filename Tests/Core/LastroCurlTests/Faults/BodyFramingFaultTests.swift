@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Bodies that end too early or too late, or whose end is unclear.
-@Suite("Faults: body framing", .timeLimit(.minutes(5)))
+@Suite("Faults: body framing", .overEachLink, .timeLimit(.minutes(5)))
 struct BodyFramingFaultTests {
   private static let ok = "HTTP/1.1 200 OK\r\n"
   private static let chunked = ok + "Transfer-Encoding: chunked\r\n\r\n"
@@ -128,7 +128,7 @@ struct BodyFramingFaultTests {
   @Test("Malformed chunks fail a streamed response", arguments: badChunks)
   func badChunkStreamed(_ fault: Fault) async throws {
     let server = try faultServer(fault)
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let outcome = await engine.outcome(server) { $0.delivery = .streamed(maximumBytes: nil) }
     #expect(outcome == fault.expected)
     #expect(await eventually { engine.activeTransfers == 0 })
@@ -153,7 +153,7 @@ struct BodyFramingFaultTests {
   func truncatedStream(isChunked: Bool) async throws {
     let framing = isChunked ? "Transfer-Encoding: chunked\r\n\r\n4\r\n" : "Content-Length: 10\r\n\r\n"
     let server = try faultServer(Fault("", Self.ok + framing + "half", Self.truncated))
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
     #expect(response.head.status == .ok)
     var failure: TransportError?
@@ -181,11 +181,12 @@ struct BodyFramingFaultTests {
         written.record("written")
       }
     }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let first = await engine.outcome(server, "/first") { $0.trust(authority) }
     #expect(first == .answered(200, "fine"))
     gate.open()
     try await written.waitForEvents(count: 1)
+    #expect(await server.waitForClosing())
     // The request is a POST, which must not be sent twice, and its body can be read only once.
     let chunks = AsyncStream<Data> {
       $0.yield(Data("hello".utf8))

@@ -9,11 +9,11 @@ import TestSupport
 import Testing
 
 /// Cancellation at every stage. The caller gets the cancellation error, once, and nothing is left behind.
-@Suite("Faults: cancellation", .timeLimit(.minutes(5)))
+@Suite("Faults: cancellation", .overEachLink, .timeLimit(.minutes(5)))
 struct CancellationFaultTests {
   /// Starts a fetch, cancels it when `isThere` returns, and checks that nothing is left behind.
   private func expectCancelled(
-    _ engine: CurlTransport, _ server: LoopbackServer, sent: Bool,
+    _ engine: any LinkedEngine, _ server: LoopbackServer, sent: Bool,
     adapting adapt: @escaping @Sendable (inout TransferRequest) -> Void = { _ in },
     when isThere: () async throws -> Void
   ) async throws {
@@ -29,7 +29,7 @@ struct CancellationFaultTests {
   @Test("A request that is cancelled before it begins is not sent")
   func before() async throws {
     let server = try LoopbackServer { $0.stall() }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }
       return await engine.outcome(server)
@@ -47,9 +47,7 @@ struct CancellationFaultTests {
         try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
       }
     }
-    var configuration = CurlConfiguration()
-    configuration.connectionsPerHost = 1
-    let engine = try CurlTransport(configuration)
+    let engine = try LinkKind.current.engine { $0.connectionsPerHost = 1 }
     async let holder = engine.outcome(server, "/holder")
     try await server.waitForRequests(count: 1)
     let tasks = (0..<20).map { _ in Task { await engine.outcome(server, "/queued") } }
@@ -68,7 +66,7 @@ struct CancellationFaultTests {
     let server = try LoopbackServer(
       tls: LoopbackTLS(authority.issue(hosts: ["localhost"]), handshakeFault: .stallInHandshake)
     ) { _ in }
-    try await expectCancelled(CurlTransport(), server, sent: false, adapting: { $0.trust(authority) }) {
+    try await expectCancelled(LinkKind.current.engine(), server, sent: false, adapting: { $0.trust(authority) }) {
       try await server.waitForConnections(count: 1)
     }
   }
@@ -76,7 +74,7 @@ struct CancellationFaultTests {
   @Test("A request is cancelled while it connects")
   func connecting() async throws {
     let listener = try FullListener()
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let task = Task { await engine.outcome(listener) }
     #expect(await eventually { listener.isBeingAsked })
     task.cancel()
@@ -90,7 +88,9 @@ struct CancellationFaultTests {
       _ = try connection.readHead()
       connection.stall()
     }
-    try await expectCancelled(CurlTransport(), server, sent: true) { try await server.waitForRequests(count: 1) }
+    try await expectCancelled(LinkKind.current.engine(), server, sent: true) {
+      try await server.waitForRequests(count: 1)
+    }
   }
 
   @Test("A request is cancelled within a collected body")
@@ -102,7 +102,9 @@ struct CancellationFaultTests {
       written.record("written")
       connection.stall()
     }
-    try await expectCancelled(CurlTransport(), server, sent: true) { try await written.waitForEvents(count: 1) }
+    try await expectCancelled(LinkKind.current.engine(), server, sent: true) {
+      try await written.waitForEvents(count: 1)
+    }
   }
 
   @Test("A request is cancelled within a streamed body while its reader waits")
@@ -113,7 +115,7 @@ struct CancellationFaultTests {
       connection.stall()
     }
     let reached = EventRecorder<String>()
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let task = Task { () -> String? in
       do throws(TransportError) {
         let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
@@ -136,7 +138,7 @@ struct CancellationFaultTests {
       try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
       connection.stall()
     }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
     response.body.cancel()
     response.body.cancel()
@@ -158,7 +160,7 @@ struct CancellationFaultTests {
       isStream
       ? RequestBody.stream(AsyncStream<Data> { Data(count: 64 << 10) })
       : RequestBody.raw([UInt8](repeating: 1, count: 32 << 20))
-    try await expectCancelled(CurlTransport(), server, sent: true, adapting: { $0.body = body }) {
+    try await expectCancelled(LinkKind.current.engine(), server, sent: true, adapting: { $0.body = body }) {
       try await server.waitForRequests(count: 1)
     }
   }
@@ -172,7 +174,7 @@ struct CancellationFaultTests {
     let (chunks, continuation) = AsyncStream<Data>.makeStream()
     let isEnded = EventRecorder<String>()
     continuation.onTermination = { _ in isEnded.record("isEnded") }
-    try await expectCancelled(CurlTransport(), server, sent: true, adapting: { $0.body = .stream(chunks) }) {
+    try await expectCancelled(LinkKind.current.engine(), server, sent: true, adapting: { $0.body = .stream(chunks) }) {
       try await server.waitForRequests(count: 1)
     }
     // The task that feeds the upload is cancelled as well.
@@ -192,7 +194,8 @@ struct CancellationFaultTests {
         })
     ]
     configuration.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: nil)
-    let stack = try CurlNetworkStack(configuration: configuration)
+    let engine = try LinkKind.current.engine()
+    let stack = TransportNetworkStack(transport: engine, configuration: configuration)
     let resource = RawHTTPResource.raw(try ResourceRequest(url: server.baseURL))
     let task = Task { () -> HTTPFetchError<any Error>? in
       do throws(HTTPFetchError<any Error>) {
@@ -207,7 +210,7 @@ struct CancellationFaultTests {
     let error = await task.value
     #expect(error?.words == "cancelled/cancelled")
     #expect(server.requests.count == 1)
-    #expect(stack.activeTransfers == 0)
+    #expect(engine.activeTransfers == 0)
   }
 
   @Test("Shutting down cancels running and waiting requests")
@@ -216,9 +219,7 @@ struct CancellationFaultTests {
       _ = try connection.readHead()
       connection.stall()
     }
-    var configuration = CurlConfiguration()
-    configuration.connectionsPerHost = 1
-    let engine = try CurlTransport(configuration)
+    let engine = try LinkKind.current.engine { $0.connectionsPerHost = 1 }
     let tasks = (0..<3).map { _ in Task { await engine.outcome(server) } }
     try await server.waitForRequests(count: 1)
     #expect(await eventually { engine.activeTransfers == 3 })

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Bodies whose compression is invalid or abusive.
-@Suite("Faults: content codings", .timeLimit(.minutes(5)))
+@Suite("Faults: content codings", .overEachLink, .timeLimit(.minutes(5)))
 struct CompressionFaultTests {
   private static let gzipHead: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
 
@@ -97,7 +97,7 @@ struct CompressionFaultTests {
   @Test("Invalid content codings fail a streamed response", arguments: faults)
   func streamed(_ fault: Fault) async throws {
     let server = try faultServer(fault)
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let outcome = await engine.outcome(server, "/fault", method: fault.method) {
       $0.delivery = .streamedOnSuccess(maximumBytes: 10 << 20, errorBytes: 1 << 20)
     }
@@ -129,11 +129,11 @@ struct CompressionFaultTests {
   @Test("An error about content codings names the remedy")
   func remedies() async throws {
     let codings = try faultServer(Fault("", Self.answer("zstd, zstd, zstd, zstd, zstd", Self.hello), Self.bad))
-    let many = try await CurlTransport().failure(codings)
+    let many = try await LinkKind.current.engine().failure(codings)
     #expect(many.message.contains("5 content codings"))
     #expect(many.hint?.contains("maximumContentCodings") == true)
     let unknown = try faultServer(Fault("", Self.answer("br", Self.hello), Self.bad))
-    let other = try await CurlTransport().failure(unknown)
+    let other = try await LinkKind.current.engine().failure(unknown)
     #expect(other.message.contains("\"br\""))
     #expect(other.hint?.contains("Accept-Encoding") == true)
     #expect(other.requestSent)
@@ -141,12 +141,10 @@ struct CompressionFaultTests {
 
   @Test("As many codings as the configuration allows are decoded, and no more")
   func severalCodings() async throws {
-    var configuration = CurlConfiguration()
-    configuration.maximumContentCodings = 2
     let stored: (Int) -> [UInt8] = { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
     let count = Self.hello.count
     let twice = [1] + stored(count) + stored(~count) + Self.hello
-    let engine = try CurlTransport(configuration)
+    let engine = try LinkKind.current.engine { $0.maximumContentCodings = 2 }
     for (coding, expected) in [
       ("gzip, deflate", Outcome.answered(200, "hello")), ("deflate, gzip", Self.bad), ("gzip, gzip, deflate", Self.bad),
     ] {
@@ -154,8 +152,7 @@ struct CompressionFaultTests {
       #expect(await engine.outcome(server) == expected, "\(coding)")
     }
     for count in [0, -1, 9] {
-      configuration.maximumContentCodings = count
-      #expect(throws: ConfigurationError.self) { try CurlTransport(configuration) }
+      #expect(throws: ConfigurationError.self) { try LinkKind.current.engine { $0.maximumContentCodings = count } }
     }
   }
 
@@ -179,9 +176,7 @@ struct CompressionFaultTests {
     var bomb = Self.zeros(megabytes: 60)
     if coding != "gzip" { bomb = Self.storedBlocks(bomb) }
     let server = try faultServer(Fault("", Self.answer(coding, bomb), Self.bad))
-    var configuration = CurlConfiguration()
-    configuration.maximumContentCodings = 2
-    let engine = try CurlTransport(configuration)
+    let engine = try LinkKind.current.engine { $0.maximumContentCodings = 2 }
     let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
     var count = 0
     var largest = 0
@@ -201,7 +196,7 @@ struct CompressionFaultTests {
   @Test("Accept-Encoding offers gzip and deflate only")
   func offer() async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
-    #expect(await (try CurlTransport()).outcome(server) == .answered(200, "fine"))
+    #expect(await (try LinkKind.current.engine()).outcome(server) == .answered(200, "fine"))
     #expect(server.requests.map { $0.head["Accept-Encoding"] } == ["gzip, deflate"])
   }
 
@@ -211,7 +206,8 @@ struct CompressionFaultTests {
   func ownAcceptEncoding(coding: String) async throws {
     for body in [chunkedBytes, plainBytes] {
       let server = try faultServer(Fault("", body(coding), Self.bad))
-      let response = try await CurlTransport().execute(.to(server) { $0.head.headerFields[.acceptEncoding] = coding })
+      let response = try await LinkKind.current.engine().execute(
+        .to(server) { $0.head.headerFields[.acceptEncoding] = coding })
       #expect(response.body.bytes == Data(Self.hello))
     }
   }

@@ -7,7 +7,7 @@ import LastroTesting
 import Testing
 
 /// Answers that arrive byte by byte, with pauses shorter than the idle limit.
-@Suite("Faults: slow heads", .timeLimit(.minutes(5)))
+@Suite("Faults: slow heads", .overEachLink, .timeLimit(.minutes(5)))
 struct DripTests {
   private static let padding = String(repeating: "p", count: 120)
   private static let pause = Duration.milliseconds(50)
@@ -27,7 +27,7 @@ struct DripTests {
     let server = try LoopbackServer(tls: tls) { connection in
       while try connection.readHead() != nil { try connection.drip(Array(answer.utf8), every: Self.pause) }
     }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let outcome = await engine.outcome(server) {
       $0.trust(authority)
       $0.idleTimeout = Self.idle
@@ -87,7 +87,7 @@ struct DripTests {
       try connection.write("HTTP/1.1 200 OK\r\nX-Lo")
       connection.stall()
     }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let outcome = await engine.outcome(server) {
       $0.trust(authority)
       $0.idleTimeout = .seconds(1)

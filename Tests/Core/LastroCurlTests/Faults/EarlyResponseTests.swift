@@ -33,7 +33,7 @@ struct EarlyResponseTests {
     options.httpVersion = version == .http1 ? .http1 : .http2
     let engine = try CurlTransport.with { $0.connection = options }
     if shell == .engine { return Way(transport: engine) }
-    let base = CurlDialer(transport: engine)
+    let base = engine
     var configuration = DialerTransport.Configuration()
     configuration.connection = options
     if shell == .dialer { return Way(transport: try DialerTransport(over: base, configuration: configuration)) }

@@ -70,7 +70,7 @@ func faultServer(_ fault: Fault, tls: LoopbackTLS? = nil) throws -> LoopbackServ
 /// bytes. Both requests reach the server once.
 func play(_ fault: Fault) async throws -> Outcome {
   let server = try faultServer(fault)
-  let engine = try CurlTransport()
+  let engine = try LinkKind.current.engine()
   let outcome = await engine.outcome(server, "/fault", method: fault.method)
   #expect(await engine.outcome(server, "/ok") == .answered(200, "fine"), "the next request on the same host")
   #expect(server.requests.map(\.target) == ["/fault", "/ok"], "nothing is sent twice")
@@ -78,7 +78,7 @@ func play(_ fault: Fault) async throws -> Outcome {
   return outcome
 }
 
-extension CurlTransport {
+extension Transport {
   /// Fetches, and collects the body. By default, GET and HEAD may be sent again.
   func outcome(
     _ server: LoopbackServer, _ path: String = "/", method: HTTPRequest.Method = .get,
@@ -135,11 +135,11 @@ extension LoopbackConnection {
 /// An engine, and the HTTP/2 servers that it trusts.
 struct HTTP2Servers {
   let authority: CertificateAuthority
-  let engine: CurlTransport
+  let engine: any LinkedEngine
 
-  init() throws {
+  init(over links: LinkKind = .current) throws {
     authority = try CertificateAuthority()
-    engine = try CurlTransport()
+    engine = try links.engine()
   }
 
   func tls() throws -> LoopbackTLS { LoopbackTLS(try authority.issue(hosts: ["localhost"])) }
@@ -232,7 +232,7 @@ final class FullListener: Sendable {
   }
 }
 
-extension CurlTransport {
+extension Transport {
   func outcome(_ listener: FullListener, adapting adapt: (inout TransferRequest) -> Void = { _ in }) async -> Outcome {
     var request = TransferRequest(
       head: HTTPRequest(method: .get, scheme: "http", authority: "127.0.0.1:\(listener.port)", path: "/"))

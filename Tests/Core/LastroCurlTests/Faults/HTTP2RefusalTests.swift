@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Requests that an HTTP/2 server declares unprocessed, and streams that share a connection.
-@Suite("Faults: refused HTTP/2 streams", .timeLimit(.minutes(5)))
+@Suite("Faults: refused HTTP/2 streams", .overEachLink, .timeLimit(.minutes(5)))
 struct HTTP2RefusalTests {
   /// Returns a server that refuses the first `count` requests.
   private func refusing(_ count: Int, _ lab: HTTP2Servers) throws -> LoopbackServer {
@@ -46,7 +46,7 @@ struct HTTP2RefusalTests {
   func refusedThrice() async throws {
     let lab = try HTTP2Servers()
     let server = try refusing(3, lab)
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let outcome = await engine.outcome(server, method: .post) {
       $0.trust(lab.authority)
       $0.body = .raw("pay")
@@ -249,11 +249,10 @@ struct HTTP2RefusalTests {
     for (method, key) in [(HTTPRequest.Method.get, nil), (.post, "k1"), (.post, nil)] {
       let lab = try HTTP2Servers()
       let server = try failingOnce(fault, lab)
-      var engine = CurlConfiguration()
-      engine.connection.tls.roots = .pem(Array(lab.authority.rootPEM.utf8))
       var configuration = StackConfiguration()
       configuration.interceptors = [RetryInterceptor(policy: .maxRetries(3), eligibility: .any)]
-      let stack = try CurlNetworkStack(engine, configuration: configuration)
+      let stack = try LinkKind.current.stack(
+        { $0.connection.tls.roots = .pem(Array(lab.authority.rootPEM.utf8)) }, configuration: configuration)
       var request = try ResourceRequest(
         method: method, url: server.baseURL + "/work", body: method == .post ? .raw("pay") : .empty)
       if let key { try request.setHeader("Idempotency-Key", key) }

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// HTTP/2 connections that end or fall silent between two requests or during one.
-@Suite("Faults: reused HTTP/2 connections", .timeLimit(.minutes(5)))
+@Suite("Faults: reused HTTP/2 connections", .overEachLink, .timeLimit(.minutes(5)))
 struct HTTP2ReuseTests {
   /// The server's action on a connection without requests.
   enum Idle: String, CaseIterable, Sendable {
@@ -62,6 +62,7 @@ struct HTTP2ReuseTests {
       let server = try server(lab, idle: idle.play, done: done)
       #expect(await lab.outcome(server, "/first") == .answered(200, "first"))
       try await done.waitForEvents(count: 1)
+      #expect(await server.waitForClosing())
       #expect(await lab.outcome(server, "/second", method: method) == .answered(200, "fine"))
       #expect(await lab.outcome(server, "/third", method: method) == .answered(200, "fine"))
       #expect(server.requests.map(\.connection) == [1, 2, 2], "nothing is sent over the dead connection")
@@ -77,6 +78,7 @@ struct HTTP2ReuseTests {
     let server = try server(lab, idle: idle.play, done: done)
     #expect(await lab.outcome(server, "/first") == .answered(200, "first"))
     try await done.waitForEvents(count: 1)
+    #expect(await server.waitForClosing())
     await withTaskGroup(of: Outcome.self) { group in
       for _ in 0..<30 { group.addTask { await lab.outcome(server, "/many", method: .post) } }
       for await outcome in group { #expect(outcome == .answered(200, "fine")) }
@@ -367,7 +369,7 @@ struct HTTP2ReuseTests {
       }
       #expect(await lab.outcome(server, "/before") == .answered(200, "fine"))
       let outcome = await lab.outcome(server, "/stalls") {
-        $0.idleTimeout = .seconds(1)
+        $0.idleTimeout = .seconds(3)
         if isStreamed { $0.delivery = .streamed(maximumBytes: nil) }
       }
       #expect(outcome == .failed("timeout/idle_timeout"))
@@ -395,7 +397,7 @@ struct HTTP2ReuseTests {
     async let slow = lab.outcome(server, "/slow")
     try await server.waitForRequests(count: 1)
     #expect(
-      await lab.outcome(server, "/stalls") { $0.idleTimeout = .seconds(1) } == .failed("timeout/idle_timeout"))
+      await lab.outcome(server, "/stalls") { $0.idleTimeout = .seconds(3) } == .failed("timeout/idle_timeout"))
     #expect(await lab.outcome(server, "/other", method: .post) == .answered(200, "fine"))
     gate.open()
     #expect(await slow == .answered(200, "slow"))

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Invalid response heads, and heads that exceed the limits.
-@Suite("Faults: response heads", .ownThread, .timeLimit(.minutes(5)))
+@Suite("Faults: response heads", .overEachLink, .ownThread, .timeLimit(.minutes(5)))
 struct HeadFaultTests {
   private static let malformed = Outcome.failed("response/malformed_response")
   private static let headLimit = Outcome.failed("limit/head_too_large")
@@ -128,15 +128,14 @@ struct HeadFaultTests {
   func largeHead() async throws {
     let fields = repeatElement("A: " + String(repeating: "b", count: 8 * 1024), count: 50)
     let server = try faultServer(Fault("", Self.head(fields.joined(separator: "\r\n")), Self.headLimit))
-    var configuration = CurlConfiguration()
-    configuration.maximumHeadBytes = 1 << 20
-    #expect(await (try CurlTransport(configuration)).outcome(server) == .answered(200, "hi"))
+    let engine = try LinkKind.current.engine { $0.maximumHeadBytes = 1 << 20 }
+    #expect(await engine.outcome(server) == .answered(200, "hi"))
   }
 
   @Test("A folded line is joined with one space")
   func fold() async throws {
     let server = try faultServer(Fault("", Self.head("A: b\r\n   c\r\n\td"), .answered(200, "hi")))
-    let response = try await CurlTransport().execute(.to(server))
+    let response = try await LinkKind.current.engine().execute(.to(server))
     #expect(response.head.headerFields[HTTPField.Name("A")!] == "b c d")
   }
 
@@ -144,7 +143,7 @@ struct HeadFaultTests {
   func upgradeIsNotPooled() async throws {
     let server = try faultServer(
       Fault("", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", Self.malformed, closes: false))
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let fault = await engine.outcome(server, "/fault")
     #expect(fault == Self.malformed)
     let ok = await engine.outcome(server, "/ok")

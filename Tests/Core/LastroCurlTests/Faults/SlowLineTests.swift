@@ -75,7 +75,7 @@ struct SlowLineTests {
     let server = try server { http2 in
       while let frame = try http2.readFrame() {
         if frame.kind == .data { http2.connection.pause(.milliseconds(900)) }
-        try http2.take(frame)
+        try http2.handle(frame)
         while let request = http2.nextRequest() { try http2.respond(to: request, with: .text("fine")) }
       }
     }
@@ -104,8 +104,15 @@ struct SlowLineTests {
 
   @Test("The idle limit of a request with a body starts when its last byte is handed to the socket")
   func limitOnce() async throws {
-    let server = try server { http2 in while try http2.readFrame() != nil {} }
-    let outcome = try await engine().outcome(server, method: .post) {
+    let server = try server { http2 in
+      while let request = try http2.readRequest() {
+        if request.path == "/first" { try http2.respond(to: request, with: .text("fine")) }
+      }
+    }
+    let engine = try engine()
+    // The connection is open already, because a slow dial would leave too little of the deadline.
+    #expect(await engine.outcome(server, "/first") == .answered(200, "fine"))
+    let outcome = await engine.outcome(server, "/second", method: .post) {
       $0.body = .raw([UInt8](repeating: 7, count: 1_000))
       $0.idleTimeout = .seconds(4)
       $0.deadline = .seconds(7)
@@ -140,6 +147,7 @@ struct SlowLineTests {
     try await Task.sleep(for: .seconds(1))
     async let second = engine.outcome(server, "/second") { $0.deadline = .seconds(200) }
     async let third = engine.outcome(server, "/third") { $0.idleTimeout = .seconds(5) }
+    #expect(await eventually { engine.activeTransfers == 3 })
     try await Task.sleep(for: .seconds(3))
     #expect(await engine.outcome(server, "/new") { $0.deadline = .seconds(60) } == .answered(200, "fine"))
     #expect(await third == .failed("timeout/idle_timeout"))
@@ -155,12 +163,15 @@ struct SlowLineTests {
       $0.engine.http2Liveness.silence = Self.second / 2
       $0.engine.http2Liveness.answer = Self.second
     }
+    let begun = EventRecorder<Int>()
     let server = try server { http2 in
       _ = try http2.readFrame()
+      begun.record(1)
       http2.connection.stall()
     }
     async let upload = engine.outcome(server, method: .put) { put(&$0, idle: nil) }
-    try await server.waitForConnections(count: 1)
+    // A connection is accepted before its client speaks. From the client's first frame on, the upload is under way.
+    try await begun.waitForEvents(count: 1)
     try await Task.sleep(for: .seconds(1))
     let beside = await engine.outcome(server, "/beside", method: .post) { $0.deadline = .seconds(200) }
     #expect(beside == .failed("response/connection_lost"))

@@ -14,8 +14,8 @@ private enum SoakTime {
   static let minutes = ProcessInfo.processInfo.environment["LASTRO_SOAK"].flatMap { Int($0) } ?? 0
 }
 
-/// A long run of one engine over links that break in every way, chosen by seeds. `LASTRO_SOAK` of the environment is
-/// the duration in minutes; without it, a few rounds run.
+/// A long run of an engine over sockets and of engines over streams, with servers that break in every way, chosen by
+/// seeds. `LASTRO_SOAK` of the environment is the duration in minutes; without it, a few rounds run.
 @Suite("Faults: soak", .timeLimit(.minutes(SoakTime.minutes + 5)))
 struct SoakTests {
   @Test("Every request is accounted for, and memory and descriptors return to their initial level")
@@ -65,9 +65,8 @@ private final class Soak {
   private static let lanes = 12
   private static let requestsPerLane = 12
 
-  private let authority: CertificateAuthority
   private let tls: LoopbackTLS
-  private let engine: CurlTransport
+  private let engines: [LinkKind: any LinkedEngine]
   private(set) var count = 0
   private var outcomes: [String: Int] = [:]
   private var memory: [Int] = []
@@ -75,12 +74,16 @@ private final class Soak {
 
   init() throws {
     LoopbackServer.raiseDescriptorLimit()
-    authority = try CertificateAuthority()
+    let authority = try CertificateAuthority()
     tls = LoopbackTLS(try authority.issue(hosts: ["localhost"]))
-    var configuration = CurlConfiguration()
-    configuration.connection.proxy = .none
-    configuration.connection.tls.roots = .pem(Array(authority.rootPEM.utf8))
-    engine = try CurlTransport(configuration)
+    var engines: [LinkKind: any LinkedEngine] = [:]
+    for links in LinkKind.allCases {
+      engines[links] = try links.engine {
+        $0.connection.proxy = .none
+        $0.connection.tls.roots = .pem(Array(authority.rootPEM.utf8))
+      }
+    }
+    self.engines = engines
   }
 
   /// Returns the answer to `/LINK/NUMBER/SIZE`.
@@ -131,7 +134,7 @@ private final class Soak {
 
   /// Sends some hundred concurrent requests to servers of this round alone.
   func round() async throws {
-    let (seed, engine) = (count, engine)
+    let (seed, engines) = (count, engines)
     count += 1
     let servers = try Servers(tls, seed: seed)
     let found = await withTaskGroup(of: [String: Int].self) { group in
@@ -142,7 +145,7 @@ private final class Soak {
           for number in 0..<Self.requestsPerLane {
             let link = Link.allCases.randomElement(using: &random) ?? .fine
             let request = Request(link, "\(lane).\(number)", using: &random)
-            let outcome = await request.outcome(engine, servers)
+            let outcome = await request.outcome(engines, servers)
             #expect(
               link.allows(outcome, of: request.path, isShared: request.isShared),
               "round \(seed), \(request): \(outcome)")
@@ -159,7 +162,7 @@ private final class Soak {
       let posts = server.requests.filter { $0.method == "POST" }.map(\.target)
       #expect(Set(posts).count == posts.count, "round \(seed)")
     }
-    #expect(await eventually { engine.activeTransfers == 0 })
+    #expect(await eventually { engines.values.allSatisfy { $0.activeTransfers == 0 } })
     servers.stop()
     await measure()
   }
@@ -182,8 +185,8 @@ private final class Soak {
     // A leak grows once per round, and at eight rounds three rounds lie between the quarters. A descriptor that the
     // runtime opens late appears only once.
     #expect(descriptors.after <= descriptors.before + (SoakTime.minutes > 0 ? 0 : 1))
-    // After a few rounds the process is not warm yet, and a sanitizer keeps freed memory.
-    if SoakTime.minutes > 0 { #expect(memory.after <= memory.before, "KiB") }
+    // For some minutes memory still grows: an engine keeps up to 1,024 unused hosts, and each round adds six.
+    if count / 4 > 1_024 / 6 { #expect(memory.after <= memory.before, "KiB") }
     let kinds = outcomes.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
     return "\(count) rounds, requests: \(kinds); resident KiB at most \(memory.before) in the second quarter, at least "
       + "\(memory.after) in the last; descriptors \(descriptors.before), \(descriptors.after)"
@@ -193,12 +196,15 @@ private final class Soak {
 extension Soak {
   private struct Request: CustomStringConvertible {
     let link: Link
+    /// The links of the engine that sends the request.
+    let engine: LinkKind
     let path: String
     let isHTTP2: Bool
     let body: Data?
 
     init(_ link: Link, _ name: String, using random: inout SeededGenerator) {
       self.link = link
+      engine = LinkKind.allCases.randomElement(using: &random) ?? .socket
       isHTTP2 = link == .shared || Bool.random(using: &random)
       path = "/\(link)/\(name)/\(Int.random(in: 0...4, using: &random) == 0 ? 20_000 : 1)"
       body =
@@ -207,11 +213,11 @@ extension Soak {
 
     var isShared: Bool { isHTTP2 && ![.fine, .slow, .flood].contains(link) }
 
-    var description: String { "\(body == nil ? "GET" : "POST") \(path), HTTP/\(isHTTP2 ? 2 : 1)" }
+    var description: String { "\(body == nil ? "GET" : "POST") \(path), HTTP/\(isHTTP2 ? 2 : 1), \(engine)" }
 
-    func outcome(_ engine: CurlTransport, _ servers: Servers) async -> Outcome {
+    func outcome(_ engines: [LinkKind: any LinkedEngine], _ servers: Servers) async -> Outcome {
       let table = [.fine, .slow].contains(link) ? servers.good : link == .flood ? servers.floods : servers.bad
-      guard let server = table[isHTTP2] else { return .failed("no server") }
+      guard let server = table[isHTTP2], let engine = engines[engine] else { return .failed("no server") }
       let task = Task {
         await engine.outcome(server, path, method: body == nil ? .get : .post) {
           $0.deadline = link.hangs ? .milliseconds(200) : .seconds(200)

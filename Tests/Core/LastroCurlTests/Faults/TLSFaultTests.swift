@@ -8,14 +8,14 @@ import TestSupport
 import Testing
 
 /// Faults of TLS handshakes and connections.
-@Suite("Faults: TLS", .timeLimit(.minutes(5)))
+@Suite("Faults: TLS", .overEachLink, .timeLimit(.minutes(5)))
 struct TLSFaultTests {
   private let authority: CertificateAuthority
-  private let engine: CurlTransport
+  private let engine: any LinkedEngine
 
   init() throws {
     authority = try CertificateAuthority()
-    engine = try CurlTransport()
+    engine = try LinkKind.current.engine()
   }
 
   private func server(
@@ -147,8 +147,8 @@ struct TLSFaultTests {
   func certificate(_ fault: String) async throws {
     let identity =
       switch fault {
-      case "expired": try authority.issue(hosts: ["localhost"], validity: .expired)
-      case "early": try authority.issue(hosts: ["localhost"], validity: .notYetValid)
+      case "expired": try authority.issue(hosts: ["localhost"], days: -366 ... -1)
+      case "early": try authority.issue(hosts: ["localhost"], days: 1...366)
       case "host": try authority.issue(hosts: ["example.org"])
       case "root": try CertificateAuthority(commonName: "Another root").issue(hosts: ["localhost"])
       default: try CertificateMint.selfSigned(hosts: ["localhost"])

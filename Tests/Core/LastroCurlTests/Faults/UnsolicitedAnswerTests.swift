@@ -42,7 +42,7 @@ struct UnsolicitedAnswerTests {
       body: "over", outcome: .answered(302, "over")),
   ]
 
-  @Test("An unsolicited response is not returned to the next request", arguments: rows, [false, true])
+  @Test("An unsolicited response is not returned to the next request", .overEachLink, arguments: rows, [false, true])
   func next(_ row: Row, overTLS: Bool) async throws {
     let authority = try CertificateAuthority()
     let tls = try overTLS ? LoopbackTLS(authority.issue(hosts: ["localhost"])) : nil
@@ -58,7 +58,7 @@ struct UnsolicitedAnswerTests {
         try connection.write(row.body + Self.evil)
       }
     }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     #expect(await engine.outcome(server, "/first") { $0.trust(authority) } == row.outcome)
     for _ in 0..<3 {
       #expect(await engine.outcome(server, "/next") { $0.trust(authority) } == .answered(200, "next"))
@@ -105,7 +105,27 @@ struct UnsolicitedAnswerTests {
     #expect(await second == .answered(200, "next"))
   }
 
-  @Test("An HTTP/2 status line is malformed over HTTP/1.1")
+  @Test("TLS messages that arrive while others are read are not taken for a response", arguments: [false, true])
+  func messages(isTicket: Bool) async throws {
+    let authority = try CertificateAuthority()
+    let sent = EventRecorder<Int>()
+    let server = try LoopbackServer(tls: LoopbackTLS(authority.issue(hosts: ["localhost"]))) { connection in
+      while try connection.readHead() != nil {
+        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
+        // OpenSSL writes each of them by itself.
+        for _ in 0..<32 { try? connection.sendTLSMessage(isTicket: isTicket) }
+        sent.record(connection.number)
+      }
+    }
+    let engine = try CurlTransport()
+    for round in 1...20 {
+      #expect(await engine.outcome(server) { $0.trust(authority) } == .answered(200, "fine"))
+      try await sent.waitForEvents(count: round)
+    }
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test("An HTTP/2 status line is malformed over HTTP/1.1", .overEachLink)
   func version() async throws {
     let authority = try CertificateAuthority()
     let tls = try LoopbackTLS(authority.issue(hosts: ["localhost"]))
@@ -114,7 +134,7 @@ struct UnsolicitedAnswerTests {
       try connection.write("HTTP/2 200 OK\r\n\r\ncut")
       connection.closeWithoutNotify()
     }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let outcome = await engine.outcome(server) { $0.trust(authority) }
     #expect(outcome == .failed("response/malformed_response"))
   }

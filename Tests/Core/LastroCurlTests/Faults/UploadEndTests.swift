@@ -10,7 +10,7 @@ import Testing
 
 /// Sources that announced a length and have more bytes, or do not report their end. libcurl stops reading the source at
 /// that length.
-@Suite("Faults: the end of an upload", .timeLimit(.minutes(5)))
+@Suite("Faults: the end of an upload", .overEachLink, .timeLimit(.minutes(5)))
 struct UploadEndTests {
   private struct Broken: Error {}
 
@@ -88,7 +88,7 @@ struct UploadEndTests {
   func slowEnd() async throws {
     let answered = EventRecorder<String>()
     let server = try Self.server(Self.fine) { answered.record("answered") }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     async let outcome = engine.outcome(server, method: .post) { announce(&$0) }
     try await answered.waitForEvents(count: 1)
     #expect(engine.activeTransfers == 1)
@@ -112,7 +112,7 @@ struct UploadEndTests {
       if withReset { connection.resetAfterDelivery() }
     }
     let other = try LoopbackServer.http { _ in .text("fine") }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     async let outcome = engine.outcome(server, method: .post) { announce(&$0) }
     try await answered.waitForEvents(count: 1)
     #expect(await eventually { server.openConnections == 0 })
@@ -147,7 +147,7 @@ struct UploadEndTests {
   @Test("A response outside 200–299 is returned, whatever the source has still to yield")
   func errorAnswer() async throws {
     let server = try Self.server("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy")
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     #expect(await engine.outcome(server, method: .post) { announce(&$0) } == .answered(503, "busy"))
     more.yield(Data("more".utf8))
   }
@@ -160,7 +160,7 @@ struct UploadEndTests {
     let body = try RequestBody.file(path: path)
     try Data(repeating: 1, count: length + 1).write(to: URL(filePath: path))
     let server = try LoopbackServer.http { _ in .text("fine") }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let error = try await engine.failure(server, method: .put) { $0.body = body }
     #expect(error.words == "request/invalid_body", "\(error)")
   }

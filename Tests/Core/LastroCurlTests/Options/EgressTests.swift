@@ -28,7 +28,7 @@ struct EgressTests {
   /// Returns a policy that allows loopback only at the ports of these servers.
   private static func allowing(_ servers: LoopbackServer...) throws -> EgressPolicy {
     var policy = EgressPolicy.publicInternet
-    policy.allowing = try servers.map { try EgressRange("127.0.0.0/8", ports: $0.port...$0.port) }
+    for server in servers { try policy.allow("127.0.0.0/8", ports: server.port...server.port) }
     return policy
   }
 
@@ -93,7 +93,7 @@ struct EgressTests {
   func mixedAnswers() async throws {
     let server = try Self.answer()
     var policy = try Self.allowing(server)
-    policy.denying = [try EgressRange("127.0.0.2")]
+    try policy.deny("127.0.0.2")
     let url = "http://far.test:\(server.port)/"
     for skips in [false, true] {
       policy.skipsDeniedAddresses = skips
@@ -129,7 +129,7 @@ struct EgressTests {
     let server = try LoopbackServer.http(tls: LoopbackTLS(authority.issue(hosts: ["far.test"]))) { _ in .text("fine") }
     for (port, words) in [(1, "connect/connect_failed"), (server.port, "tls/untrusted_certificate")] {
       var policy = EgressPolicy.publicInternet
-      policy.allowing = [try EgressRange("127.0.0.1")]
+      try policy.allow("127.0.0.1")
       policy.skipsDeniedAddresses = true
       let stack = try Self.stack(policy) {
         $0.connection.resolutions = [.init(host: "far.test", port: port, addresses: ["127.0.0.2", "127.0.0.1"])]
@@ -182,7 +182,7 @@ struct EgressTests {
   func explained() async throws {
     func explanation(_ policy: EgressPolicy) async throws -> String {
       let stack = try Self.stack(policy)
-      return "\(await stack.explain(RawHTTPResource(request: try ResourceRequest(url: "https://far.test/"))))"
+      return await stack.explain(RawHTTPResource.raw(try ResourceRequest(url: "https://far.test/")))
     }
     #expect(try await explanation(.publicInternet).contains("hosts of the Internet, and what is allowed; no proxies"))
     #expect(try await !explanation(.unrestricted).contains("egress"))
@@ -247,7 +247,7 @@ struct EgressTests {
     var allowing = DialRequest(host: "127.0.0.1", port: datagrams.port)
     var options = ConnectionOptions()
     options.egress = .publicInternet
-    options.egress.allowing = [try EgressRange("127.0.0.1")]
+    try options.egress.allow("127.0.0.1")
     allowing.connection = options
     let stream = try await dialer.dialDatagrams(allowing)
     try await stream.send(Data("hello".utf8))

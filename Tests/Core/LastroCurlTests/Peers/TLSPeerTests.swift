@@ -108,8 +108,8 @@ struct TLSPeerTests {
     let hosts = ["localhost"]
     let good = try below.issue(hosts: hosts)
     let selfSigned = try CertificateMint.selfSigned(hosts: hosts)
-    let expired = try root.issue(hosts: hosts, validity: .expired)
-    let early = try root.issue(hosts: hosts, validity: .notYetValid)
+    let expired = try root.issue(hosts: hosts, days: -366 ... -1)
+    let early = try root.issue(hosts: hosts, days: 1...366)
     let sites: [(chain: String, key: String, words: String?)] = [
       (good.chainPEM, good.privateKeyPEM, nil),
       (good.certificatePEM, good.privateKeyPEM, "tls/untrusted_certificate"),

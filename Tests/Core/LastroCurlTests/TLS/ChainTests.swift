@@ -13,7 +13,7 @@ import Testing
 @testable import LastroHTTP
 
 /// Returns a SOCKS 5 proxy for one name. It answers as RFC 1928 requires, and connects to a port of this machine.
-private func socks(to port: Int, over base: CurlDialer) -> MemoryDialer {
+private func socks(to port: Int, over base: CurlTransport) -> MemoryDialer {
   MemoryDialer { _, stream in
     let far = FarEnd(stream)
     _ = try await far.read(3)
@@ -58,7 +58,7 @@ struct ChainTests {
       let request = try ResourceRequest(
         method: .post, url: "https://far.example:\(server.port)/\(number)",
         body: RequestBody(source: .bytes(bytes)))
-      let answer = try await stack.fetch(RawHTTPResource(request: request))
+      let answer = try await stack.fetch(RawHTTPResource.raw(request))
       #expect(answer.value == bytes)
       #expect(answer.response.facts.httpVersion == (version == "h2" ? "2" : "1.1"))
       #expect(answer.response.facts.connectionReused == (number > 0))

@@ -3,6 +3,7 @@
 import CurlSupport
 import FoundationEssentials
 import Lastro
+import LastroSupport
 import LastroTesting
 import TestSupport
 import Testing
@@ -13,9 +14,9 @@ import Testing
 extension EnginePort {
   /// The bytes that were written on all connections and that their links have not reported as delivered.
   fileprivate var unacknowledgedBytes: Int {
-    loop.seat.turn { [reference] _ in
+    loop.seat.withLock { [reference] _ in
       (reference.core?.connections.all ?? []).reduce(0) { $0 + $1.unacknowledgedBytes }
-    } ?? 0
+    }
   }
 }
 

@@ -39,7 +39,7 @@ struct TLSOverStreamTrustTests {
     #expect(
       try await refusal(other, lab.dialer(), other.request("127.0.0.1", tls: .init())).code == .hostMismatch)
     let old = try LoopbackServer(
-      tls: LoopbackTLS(lab.authority.issue(hosts: ["localhost"], validity: .days(-1)))
+      tls: LoopbackTLS(lab.authority.issue(hosts: ["localhost"], days: -366 ... -1))
     ) { try $0.echo() }
     let expired = try await refusal(old, lab.dialer(), old.request())
     #expect(expired.code == .certificateExpired)
@@ -98,7 +98,7 @@ struct TLSOverStreamTrustTests {
   @Test("A judge may decide alone about the presented certificate")
   func presented() async throws {
     let stranger = try CertificateAuthority()
-    let identity = try stranger.issue(hosts: ["elsewhere.test"], validity: .days(-1))
+    let identity = try stranger.issue(hosts: ["elsewhere.test"], days: -366 ... -1)
     let server = try LoopbackServer(tls: LoopbackTLS(identity)) { try $0.echo() }
     let judge = ScriptedJudge(accepts: { _ in true })
     let standing = ScriptedJudge(accepts: { _ in true })

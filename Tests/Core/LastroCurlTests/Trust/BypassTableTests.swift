@@ -21,7 +21,8 @@ struct BypassTableTests {
       if let reason = bypass.isImpossible(over: path) {
         #expect(!reason.isEmpty)
       } else {
-        try await attempt(bypass, over: path)
+        // The links matter to the bypasses of HTTP only, which `BypassTests` tries.
+        try await LinkKind.$current.withValue(path.links ?? .socket) { try await attempt(bypass, over: path) }
       }
     }
   }
@@ -31,7 +32,7 @@ struct BypassTableTests {
     case .manInTheMiddle:
       for version in [TLSOptions.Version.v1_2, .v1_3] { try await manInTheMiddle(path, version) }
     case .requestWithoutJudge: try await ownOptions(path, nil)
-    case .requestWithMildJudge: try await ownOptions(path, ScriptedJudge { _, _ in .accepted(.validated) })
+    case .requestWithMildJudge: try await ownOptions(path, ScriptedJudge { _, _ in .success(.validated) })
     case .plaintext: try await plaintext(path)
     case .policySwappedBetween: try await policySwappedBetween(path)
     case .policySwappedInHandshake: try await policySwappedInHandshake(path)
@@ -98,8 +99,7 @@ struct BypassTableTests {
     let client = try PathClient(path, lab, judge: judge)
     #expect(await client.send(to: server) == "pinned")
     let received = server.receivedBytes
-    judge.replaceConfiguration(
-      try TestAuthority.configuration(TestAuthority.policy("localhost", TestAuthority.absentPin)))
+    judge.configuration = try TestAuthority.configuration(TestAuthority.policy("localhost", TestAuthority.absentPin))
     #expect(await client.send(to: server) == "trust/pin_mismatch")
     #expect(server.requests.count == 1 && server.receivedBytes == received)
   }
@@ -108,9 +108,9 @@ struct BypassTableTests {
     let (server, _) = try server()
     // The judge accepts, and its rules change before anything is sent.
     let judge = ScriptedJudge { trust, judge in
-      guard judge.revision == 0 else { return .refused(TrustFailure(.refused("changed"), trust: trust)) }
+      guard judge.revision == 0 else { return .failure(TrustFailure(.refused("changed"), trust: trust)) }
       judge.changeRules()
-      return .accepted(.validated)
+      return .success(.validated)
     }
     #expect(try await PathClient(path, lab, judge: judge).send(to: server) == "trust/trust_refused")
     #expect(server.receivedBytes == 0)
@@ -120,7 +120,7 @@ struct BypassTableTests {
     let (server, _) = try server()
     let judge = ScriptedJudge { _, judge in
       judge.changeRules()
-      return .accepted(.validated)
+      return .success(.validated)
     }
     #expect(try await PathClient(path, lab, judge: judge).send(to: server) == "trust/trust_refused")
     #expect(server.receivedBytes == 0)
@@ -144,8 +144,7 @@ struct BypassTableTests {
     let judge = try TestAuthority.evaluator(TestAuthority.policy("other.test", TestAuthority.absentPin))
     let client = try PathClient(path, lab, judge: judge)
     for _ in 0..<2 { #expect(await client.send(to: server) == "validated") }
-    judge.replaceConfiguration(
-      try TestAuthority.configuration(TestAuthority.policy("localhost", TestAuthority.absentPin)))
+    judge.configuration = try TestAuthority.configuration(TestAuthority.policy("localhost", TestAuthority.absentPin))
     #expect(await client.send(to: server) == "trust/pin_mismatch")
     #expect(server.requests.count == 2 && server.resumedHandshakes == 0)
   }
@@ -166,12 +165,23 @@ struct BypassTableTests {
 
 /// The path of a request's bytes over TLS.
 enum TrustPath: String, CaseIterable, Sendable {
-  /// A fetch by the engine.
+  /// A fetch over sockets.
   case fetch
+  /// A fetch over streams with OpenSSL's TLS over another stream.
+  case fetchOverStream
   /// A stream that the engine dials.
   case stream
   /// OpenSSL's TLS over another stream.
   case tlsOverStream
+
+  /// The links of a fetch; `nil` if the bytes are written to a stream.
+  var links: LinkKind? {
+    switch self {
+    case .fetch: .socket
+    case .fetchOverStream: .tlsStream
+    case .stream, .tlsOverStream: nil
+    }
+  }
 }
 
 /// A way in which a request could evade a pin.
@@ -183,7 +193,7 @@ enum Bypass: String, CaseIterable, Sendable {
 
   /// Returns why the bypass cannot be tried over a path; `nil` if it can be.
   func isImpossible(over path: TrustPath) -> String? {
-    guard path != .fetch else { return nil }
+    guard path.links == nil else { return nil }
     return switch self {
     case .redirect: "only HTTP has redirects; the next connection is dialed separately"
     case .silentResend: "bytes of a stream are written once, on the connection that was dialed"
@@ -199,21 +209,22 @@ enum Bypass: String, CaseIterable, Sendable {
 struct PathClient {
   let path: TrustPath
   let lab: TestAuthority
-  private let stack: CurlNetworkStack
+  /// The stack that fetches; `nil` if the client dials.
+  private let stack: TransportNetworkStack?
   private let dialer: any Dialer
 
   init(_ path: TrustPath, _ lab: TestAuthority, judge: (any ServerTrustJudge)?) throws {
     self.path = path
     self.lab = lab
-    stack = try lab.stack(judge)
+    stack = try path.links?.stack { $0.connection = Self.options(lab, judge) }
     var configuration = CurlConfiguration()
     configuration.connection = Self.options(lab, judge)
     if path == .tlsOverStream {
       var plain = CurlConfiguration()
       plain.connection.proxy = .none
-      dialer = TLSDialer(over: try CurlDialer(plain), connection: configuration.connection)
+      dialer = TLSDialer(over: try CurlTransport(plain), connection: configuration.connection)
     } else {
-      dialer = try CurlDialer(configuration)
+      dialer = try CurlTransport(configuration)
     }
   }
 
@@ -229,7 +240,9 @@ struct PathClient {
   /// code of the refusal.
   func send(to server: LoopbackServer, options: ConnectionOptions? = nil) async -> String {
     do {
-      return try await (path == .fetch ? fetch(server, options) : dial(server, options))?.rawValue ?? "nothing"
+      let verdict =
+        if let stack { try await fetch(stack, server, options) } else { try await dial(server, options) }
+      return verdict?.rawValue ?? "nothing"
     } catch let error as RawFailure {
       return error.words
     } catch let error as TransportError {
@@ -239,7 +252,9 @@ struct PathClient {
     }
   }
 
-  private func fetch(_ server: LoopbackServer, _ options: ConnectionOptions?) async throws -> TrustVerdict? {
+  private func fetch(
+    _ stack: TransportNetworkStack, _ server: LoopbackServer, _ options: ConnectionOptions?
+  ) async throws -> TrustVerdict? {
     var own = RequestOptions()
     own.connection = options
     let scheme = server.isTLS ? "https" : "http"

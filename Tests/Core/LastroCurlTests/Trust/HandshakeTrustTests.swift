@@ -39,8 +39,8 @@ struct HandshakeTrustTests {
 
   private func policy(_ pins: [SPKIHash], expiration: PinningPolicy.Expiration = .never) throws -> PinningPolicy {
     try PinningPolicy(
-      domainName: Self.domain, includeSubdomains: true, expiration: expiration,
-      pinnedHashes: Set(pins.map(\.description) + [TestAuthority.sparePin]))
+      Self.domain, includeSubdomains: true, expiration: expiration,
+      pins: Set(pins.map(\.description) + [TestAuthority.sparePin]))
   }
 
   private func evaluator(_ policy: PinningPolicy, allowsOthers: Bool = false) throws -> ServerTrustEvaluator {
@@ -140,7 +140,7 @@ struct HandshakeTrustTests {
     let server = try server(leaf())
     let other = try CertificateMint.selfSigned(hosts: [Self.domain])
     let policy = try PinningPolicy(
-      domainName: Self.domain, pinnedHashes: ["\(other.pin)", TestAuthority.sparePin], mode: .reportOnly)
+      Self.domain, pins: ["\(other.pin)", TestAuthority.sparePin], mode: .reportOnly)
     let reports = AsyncStream.makeStream(of: TrustReport.self)
     let judge = ServerTrustEvaluator(
       configuration: try .init(pinningPolicies: [policy]), onReport: { reports.continuation.yield($0) })

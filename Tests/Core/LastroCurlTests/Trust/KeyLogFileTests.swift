@@ -53,7 +53,7 @@ struct KeyLogFileTests {
   func dropped() async throws {
     let pipe = try Pipe()
     let line = String(repeating: "a", count: 1_023)
-    let count = 4 * KeyLogWriter.maximumWaitingBytes / 1_024
+    let count = 4 * KeyLogFile.maximumWaitingBytes / 1_024
     do {
       let log = KeyLogFile(descriptor: pipe.writing)
       for _ in 0..<count { log.append(line) }
@@ -72,7 +72,7 @@ struct KeyLogFileTests {
     close(pipe.reading)
     let log = KeyLogFile(descriptor: pipe.writing)
     log.append("CLIENT_RANDOM")
-    await KeyLogWriter.flush()
+    await KeyLogFile.flush()
     log.append("CLIENT_RANDOM")
     // The writer serves other files as before.
     let other = try Pipe()

@@ -54,10 +54,8 @@ struct RefusedCertificateTests {
 
   @Test("The error states the dates of a certificate that is expired or not yet valid", arguments: Place.allCases)
   func dates(place: Place) async throws {
-    for (validity, words) in [
-      (CertificateValidity.expired, "has expired: it was"), (.notYetValid, "is not valid yet: it is"),
-    ] {
-      let identity = try lab.authority.issue(hosts: ["localhost"], validity: validity)
+    for (days, words) in [(-366 ... -1, "has expired: it was"), (1...366, "is not valid yet: it is")] {
+      let identity = try lab.authority.issue(hosts: ["localhost"], days: days)
       let (refusal, owner) = try await refusal(place, identity)
       let certificate = try #require(PeerCertificate.certificates(pem: identity.certificatePEM).first)
       let facts = try #require(certificate.facts)
@@ -96,7 +94,7 @@ struct RefusedCertificateTests {
 
   @Test("If an issuer's certificate has expired, the error names that certificate")
   func issuer() async throws {
-    let below = try lab.authority.intermediate(validity: .expired)
+    let below = try lab.authority.intermediate(days: -366 ... -1)
     let (refusal, owner) = try await refusal(.fetch, try below.issue(hosts: ["localhost"]))
     let text =
       "a certificate in the certificate chain of \(owner) has expired: CN=Loopback intermediate was valid from "

@@ -70,7 +70,7 @@ struct RenewedIdentityTests {
     let engine = try CurlTransport.with { $0.connection = options }
     switch way {
     case .engine: return engine
-    case .curlDialer: return try DialerTransport(over: CurlDialer(transport: engine))
+    case .curlDialer: return try DialerTransport(over: engine)
     case .tlsDialer: return try DialerTransport(over: TLSDialer(over: lab.base, connection: options))
     }
   }

@@ -177,9 +177,9 @@ struct TLSOptionsTests {
       (try stapling(issuer.ocspResponse(for: leaf), leaf), nil),
       (try stapling(issuer.ocspResponse(for: leaf, status: .revoked), leaf), "tls/certificate_status_invalid"),
       (try stapling(issuer.ocspResponse(for: leaf, status: .unknown), leaf), "tls/certificate_status_invalid"),
-      (try stapling(issuer.ocspResponse(for: leaf, validity: .expired), leaf), "tls/certificate_status_invalid"),
+      (try stapling(issuer.ocspResponse(for: leaf, days: -366 ... -1), leaf), "tls/certificate_status_invalid"),
       (
-        try stapling(issuer.ocspResponse(for: leaf, signedBy: CertificateAuthority()), leaf),
+        try stapling(issuer.ocspResponse(for: leaf, status: .good, signedBy: CertificateAuthority()), leaf),
         "tls/certificate_status_invalid"
       ),
     ]
@@ -233,8 +233,8 @@ struct TLSOptionsTests {
   func toldApart() async throws {
     let cases: [(MintedCertificate, String)] = [
       (try lab.identity("elsewhere.test"), "tls/host_mismatch"),
-      (try lab.authority.issue(hosts: ["localhost"], validity: .expired), "tls/certificate_expired"),
-      (try lab.authority.issue(hosts: ["localhost"], validity: .notYetValid), "tls/certificate_expired"),
+      (try lab.authority.issue(hosts: ["localhost"], days: -366 ... -1), "tls/certificate_expired"),
+      (try lab.authority.issue(hosts: ["localhost"], days: 1...366), "tls/certificate_expired"),
       (try CertificateAuthority().issue(hosts: ["localhost"]), "tls/untrusted_certificate"),
       (try CertificateMint.selfSigned(hosts: ["localhost"]), "tls/untrusted_certificate"),
     ]
@@ -242,7 +242,7 @@ struct TLSOptionsTests {
       let server = try server { $0.identity = identity }
       // Whether pinned or not: a pin cannot accept a chain that validation refuses, and no judge is asked.
       for pin in [TestAuthority.absentPin, try TestAuthority.pin(identity)] {
-        let judge = ScriptedJudge { _, _ in .accepted(.pinned) }
+        let judge = ScriptedJudge { _, _ in .success(.pinned) }
         for judge in [try TestAuthority.evaluator(TestAuthority.policy("localhost", pin)), judge]
           as [any ServerTrustJudge]
         {

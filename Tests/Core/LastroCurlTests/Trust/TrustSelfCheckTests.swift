@@ -35,17 +35,17 @@ struct TrustSelfCheckTests {
   @Test("With such a library connections that need a judge are refused, and others are not")
   func partitions() throws {
     let turn = TurnShare(bytes: 1 << 16)
-    let judge = ScriptedJudge { _, _ in .accepted(.validated) }
+    let judge = ScriptedJudge { _, _ in .success(.validated) }
     let refusal = TransportError.brokenAssumption(.hook)
     let check = { () throws(TransportError) in throw refusal }
     for (standing, own) in [(judge, nil), (nil, judge)] as [(ScriptedJudge?, ScriptedJudge?)] {
       var options = TLSOptions()
       options.trustJudge = own
       let error = #expect(throws: TransportError.self) {
-        _ = try ProfileTrust(options, standing: standing, turn: turn, check: check)
+        _ = try TLSTerms(options, standing: standing, turn: turn, check: check)
       }
       #expect(error?.message == refusal.message)
     }
-    _ = try ProfileTrust(TLSOptions(), standing: nil, turn: turn, check: check)
+    _ = try TLSTerms(TLSOptions(), standing: nil, turn: turn, check: check)
   }
 }

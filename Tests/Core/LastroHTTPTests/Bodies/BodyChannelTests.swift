@@ -36,7 +36,7 @@ struct BodyChannelTests {
     let channel = BodyChannel(capacity: 1 << 20)
     let space = try #require(channel.space())
     #expect(channel.space()?.baseAddress == space.baseAddress)
-    let first = Data(repeating: 7, count: BodyPiece.maximumBytes / 4)
+    let first = Data(repeating: 7, count: BodyChannel.pieceBytes / 4)
     space.copyBytes(from: first)
     _ = channel.offer(UnsafeRawBufferPointer(rebasing: space[..<first.count]))
     #expect(channel.space()?.baseAddress != space.baseAddress)

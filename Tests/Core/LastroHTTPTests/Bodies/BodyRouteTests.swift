@@ -25,15 +25,6 @@ struct BodyRouteTests {
     return route
   }
 
-  private func taken(_ share: BodyRoute.Share, of count: Int) throws -> Int {
-    switch share {
-    case .all: count
-    case .part(let part): part
-    case .cut: 0
-    case .none(let error): throw error
-    }
-  }
-
   @Test(
     "An error body is cut at the smallest of the limits, whatever the delivery",
     arguments: [
@@ -44,10 +35,10 @@ struct BodyRouteTests {
   func errors(delivery: TransferRequest.Delivery, errors: Int?, limit: Int) throws {
     var route = try route(request(delivery, errors: errors), status: 500)
     #expect(route.isErrorAnswer && !route.isStream)
-    #expect(try taken(route.share(of: limit, behind: 0), of: limit) == limit)
-    #expect(!route.wasCut)
-    #expect(try taken(route.share(of: 2, behind: Int64(limit) - 1), of: 2) == 1)
-    #expect(route.wasCut && route.cut == .limit(limit))
+    let whole = try route.share(of: limit, behind: 0)
+    #expect(whole == limit && !route.wasCut)
+    let part = try route.share(of: 2, behind: Int64(limit) - 1)
+    #expect(part == 1 && route.wasCut && route.cut == .limit(limit))
   }
 
   @Test("A success body over its limit fails: at the head if it announces the length, else when the limit is exceeded")
@@ -58,8 +49,9 @@ struct BodyRouteTests {
     }
     var whole = try route(request, status: 200, fields: [.init(name: "Content-Length", value: "9")])
     #expect(whole.reservation(beyond: 4) == 9 && whole.reservation(beyond: 9) == nil)
-    #expect(try taken(whole.share(of: 9, behind: 0), of: 9) == 9)
-    let error = #expect(throws: TransportError.self) { try taken(whole.share(of: 1, behind: 9), of: 1) }
+    let first = try whole.share(of: 9, behind: 0)
+    #expect(first == 9)
+    let error = #expect(throws: TransportError.self) { try whole.share(of: 1, behind: 9) }
     #expect(error?.code == .bodyTooLarge && !whole.wasCut)
   }
 
@@ -90,10 +82,10 @@ struct BodyRouteTests {
     var route = try route(request(.collected(maximumBytes: 9)), status: 302, fields: chunked)
     #expect(route.leavesLittle)
     route.sink = .drop
-    #expect(try taken(route.share(of: 65_536, behind: 0), of: 65_536) == 65_536)
-    #expect(!route.wasCut)
-    #expect(try taken(route.share(of: 1, behind: 0), of: 1) == 0)
-    #expect(route.wasCut)
+    let most = try route.share(of: 65_536, behind: 0)
+    #expect(most == 65_536 && !route.wasCut)
+    let rest = try route.share(of: 1, behind: 0)
+    #expect(rest == 0 && route.wasCut)
     let endless = try self.route(request(.collected(maximumBytes: 9)), status: 302)
     #expect(!endless.leavesLittle, "only the end of the connection ends the body")
   }

@@ -11,7 +11,7 @@ import Testing
 struct FileDescriptorTests {
   /// - Parameter isWritten: whether the pipe has a writer from the start. Without one, opening waits; with one, reading
   ///   does.
-  @Test("A signal ends neither the opening nor the reading of a file", arguments: [false, true])
+  @Test("A signal does not interrupt opening or reading a file", arguments: [false, true])
   func signals(isWritten: Bool) async throws {
     let path = FileManager.default.temporaryDirectory.appending(path: "lastro-\(UUID().uuidString)").path
     try #require(mkfifo(path, 0o600) == 0)

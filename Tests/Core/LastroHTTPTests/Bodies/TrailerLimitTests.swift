@@ -16,7 +16,7 @@ struct TrailerLimitTests {
     request.head.headerFields[HTTPField.Name("Large")!] = value
     let refusals = [
       #expect(throws: TransportError.self) {
-        _ = try HTTP2Request(request, .bare)
+        _ = try HTTP2Fields(request, .none)
       },
       #expect(throws: TransportError.self) { _ = try HTTP2Fields(trailers: [.init(name: "sum", value: value)]) },
     ]

@@ -2,6 +2,7 @@
 
 import Foundation
 import Lastro
+import LastroTesting
 import TestSupport
 import Testing
 
@@ -70,6 +71,20 @@ struct UploadChannelTests {
     #expect(await eventually { pump() == nil })
     expectNoEnd(channel)
     writer.finish()
+  }
+
+  @Test("A channel that is stopped between two chunks cancels its source, although the source is held elsewhere")
+  func stoppedBetweenChunks() async throws {
+    let (source, writer) = AsyncStream.makeStream(of: Data.self)
+    let ended = EventRecorder<String>()
+    writer.onTermination = { _ in ended.record("ended") }
+    // The chunk fills the channel, so the pump waits for room and not for the source.
+    writer.yield(Data(count: 1 << 20))
+    let (channel, _) = try started(source)
+    #expect(await eventually { if case .bytes = channel.peek() { true } else { false } })
+    channel.stop()
+    try await ended.waitForEvents(count: 1)
+    withExtendedLifetime(source) {}
   }
 
   @Test("A stopped channel reports no end although its source had ended with unread bytes")

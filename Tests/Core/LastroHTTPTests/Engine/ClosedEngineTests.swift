@@ -28,13 +28,9 @@ private final class HoldingConnector: Connector, RouteState, @unchecked Sendable
     checks.record(1)
   }
 
-  func dial(_ dial: LinkDial, for owner: any DialOwner) { dials.record(1) }
+  func dial(_ dial: LinkDial, for owner: HostPool) { dials.record(1) }
 
   func cancelDial(_ id: UInt64) {}
-
-  static func explain(
-    _ request: TransferRequest, with options: ConnectionOptions, _ settings: Void
-  ) -> [FetchExplanation.Fact] { [] }
 
   func letGo() { proceed?() }
 }
@@ -46,7 +42,7 @@ struct ClosedEngineTests {
     let loop = try EventLoop()
     let connector = HoldingConnector()
     do {
-      let port = EnginePort.open(on: loop, EngineSettings(), options: SharedOptions(given: nil)) { _ in connector }
+      let port = EnginePort.open(on: loop, EngineSettings(), options: SharedOptions(nil)) { _ in connector }
       let task = Task {
         await failure { () async throws(TransportError) in
           try await port.execute(.to(), own: nil, asks: .ordinary)
@@ -57,11 +53,10 @@ struct ClosedEngineTests {
       #expect(await task.value?.stage == .cancelled)
     }
     let calls = EventRecorder<Int>()
-    _ = loop.post(
-      LoopCall {
-        connector.letGo()
-        calls.record(1)
-      })
+    _ = loop.inbox.perform { _ in
+      connector.letGo()
+      calls.record(1)
+    }
     _ = try await calls.waitForEvents(count: 1)
     #expect(connector.checks.count == 1 && connector.dials.count == 0)
   }

@@ -18,7 +18,7 @@ struct EngineGroupTests {
     #expect((shared.home.http2StreamsPerHost, shared.second.http2StreamsPerHost) == (750, 250))
     #expect((shared.home.dialsPerHost, shared.second.dialsPerHost) == (12, 4))
     #expect(shared.home.idleConnections == settings.idleConnections)
-    #expect(shared.second.queuedRequests == settings.queuedRequests)
+    #expect(shared.second.maximumQueuedRequests == settings.maximumQueuedRequests)
   }
 
   @Test("A limit per host that cannot be divided applies to the home alone")

@@ -175,7 +175,7 @@ struct HTTP1LimitTests {
     }
     let transport = try server.transport {
       $0.timeSource = clock.timeSource
-      $0.engine.messages.errorBodyTime = .seconds(2)
+      $0.errorBodyTime = .seconds(2)
     }
     let task = Task { try await transport.execute(.to { $0.deadline = .seconds(1_000_000) }) }
     _ = try await served.waitForEvents(count: 1)

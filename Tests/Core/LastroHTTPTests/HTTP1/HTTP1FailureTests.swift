@@ -19,7 +19,7 @@ struct HTTP1FailureTests {
     ])
   func codes(kind: HTTP1Failure.Kind, stage: FailureStage, code: FailureCode) {
     for requestSent in [true, false] {
-      let error = HTTP1Failure(kind: kind, requestSent: requestSent).transportError
+      let error = HTTP1Failure(kind: kind, requestSent: requestSent).transportError(requestSent: requestSent)
       #expect(error.stage == stage && error.code == code)
       #expect(error.requestSent == requestSent)
     }

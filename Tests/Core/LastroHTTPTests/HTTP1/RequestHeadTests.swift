@@ -12,7 +12,7 @@ import Testing
 @Suite("Request heads for a stream")
 struct RequestHeadTests {
   private func bytes(_ request: HTTPRequest) throws -> [UInt8] {
-    var none = CommonFields(.bare)
+    var none = CommonFields(.none)
     var writer = RequestWriter()
     _ = try HTTP1Request(TransferRequest(head: request), &none, mayExpect: false, with: &writer)
     return writer.withBytes { Array($0) }

@@ -7,8 +7,6 @@ import Testing
 
 /// A guest that records the numbers of its calls.
 private final class RecordingGuest: LoopGuest {
-  static let owners: ClosedRange<UInt32> = 1...1
-
   let isEmpty = true
   var due = Int64.max
   var turns: [Int64] = []
@@ -38,7 +36,7 @@ struct ManualLoopTests {
   private let guest = RecordingGuest()
 
   private func makeLoop() -> ManualLoop {
-    ManualLoop(time: clock.timeSource) { [guest] in $0.add(guest) }
+    ManualLoop(time: clock.timeSource, guest: guest)
   }
 
   @Test("A loop does nothing until it is turned, and is due when its guest is")
@@ -66,12 +64,13 @@ struct ManualLoopTests {
   func commands() {
     let loop = makeLoop()
     let calls = EventRecorder<Int>()
-    #expect(loop.loop.post(LoopCall { calls.record(1) }))
-    #expect(calls.count == 0 && loop.due == 0)
+    let isPosted = loop.loop.inbox.perform { _ in calls.record(1) }
+    #expect(isPosted && calls.count == 0 && loop.due == 0)
     #expect(loop.settle() && calls.count == 1)
     loop.loop.shutDown(cancelling: true)
     #expect(loop.settle() && loop.due == nil && !loop.turnOnce())
-    #expect(!loop.loop.post(LoopCall { calls.record(2) }))
+    let isPostedLate = loop.loop.inbox.perform { _ in calls.record(2) }
+    #expect(!isPostedLate)
   }
 
   @Test("The turning thread is the loop's current thread")

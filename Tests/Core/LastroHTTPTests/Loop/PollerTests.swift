@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Lastro
+import LastroTesting
 import Testing
 
 @testable import LastroHTTP
@@ -30,17 +32,22 @@ struct PollerTests {
     }
   }
 
+  private func makePoller() throws -> Poller {
+    let inbox = try #require(LoopInbox())
+    return try #require(Poller(inbox, .monotonic))
+  }
+
   private func ready(_ poller: Poller) -> [Int32] {
     var result: [Int32] = []
-    poller.report(poller.wait(timeout: 0)) { result.append($0.descriptor) }
+    poller.report(poller.wait(until: 0)) { result.append($0.descriptor) }
     return result
   }
 
   @Test(
     "A socket that is not watched is silent, and reported again once it is watched again", arguments: [true, false])
   func again(isKept: Bool) throws {
-    let poller = try #require(Poller()), pair = try Pair()
-    if isKept { poller.noteOpened(pair.near) }
+    let poller = try makePoller(), pair = try Pair()
+    if isKept { poller.keep(pair.near) }
     poller.watch(pair.near, owner: 1, read: true, write: false)
     #expect(ready(poller) == [])
     poller.unwatch(pair.near)
@@ -55,8 +62,8 @@ struct PollerTests {
 
   @Test("A change of direction or owner is passed to epoll")
   func changes() throws {
-    let poller = try #require(Poller()), pair = try Pair()
-    poller.noteOpened(pair.near)
+    let poller = try makePoller(), pair = try Pair()
+    poller.keep(pair.near)
     poller.watch(pair.near, owner: 1, read: true, write: false)
     #expect(ready(poller) == [])
     poller.watch(pair.near, owner: 1, read: false, write: true)
@@ -64,21 +71,21 @@ struct PollerTests {
     poller.unwatch(pair.near)
     poller.watch(pair.near, owner: 2, read: false, write: true)
     var owners: [UInt32] = []
-    poller.report(poller.wait(timeout: 0)) { owners.append($0.owner) }
+    poller.report(poller.wait(until: 0)) { owners.append($0.owner) }
     #expect(owners == [2])
   }
 
   @Test("A descriptor number that was closed and reused is registered again", arguments: [true, false], [true, false])
   func reused(isKept: Bool, isTold: Bool) throws {
-    let poller = try #require(Poller()), first = try Pair(), second = try Pair()
+    let poller = try makePoller(), first = try Pair(), second = try Pair()
     let number = first.near
-    if isKept { poller.noteOpened(number) }
+    if isKept { poller.keep(number) }
     poller.watch(number, owner: 1, read: true, write: false)
     poller.unwatch(number)
-    if isKept, isTold { poller.noteClosing(number) }
+    if isKept, isTold { poller.forget(number) }
     // Closes the descriptor that had the number, and assigns the number to the other connection.
     #expect(dup2(second.near, number) == number)
-    if isKept { poller.noteOpened(number) }
+    if isKept { poller.keep(number) }
     poller.watch(number, owner: 1, read: true, write: false)
     #expect(ready(poller) == [])
     second.write()
@@ -87,15 +94,15 @@ struct PollerTests {
 
   @Test("Work that takes long leaves the rest for the next turn, and descriptors closed meanwhile are dropped")
   func turnsEnd() throws {
-    let poller = try #require(Poller()), pairs = try (0..<3).map { _ in try Pair() }
+    let poller = try makePoller(), pairs = try (0..<3).map { _ in try Pair() }
     for pair in pairs {
-      poller.noteOpened(pair.near)
+      poller.keep(pair.near)
       poller.watch(pair.near, owner: 1, read: true, write: false)
       pair.write()
     }
     var told: [Int32] = []
     func turn() {
-      poller.report(poller.hasLeft ? 0 : poller.wait(timeout: 0)) { ready in
+      poller.report(poller.wait(until: 0)) { ready in
         told.append(ready.descriptor)
         let start = monotonicNow()
         while monotonicNow() - start < 20_000_000 {}
@@ -104,12 +111,42 @@ struct PollerTests {
     turn()
     #expect(told.count == 1 && poller.hasLeft)
     let closed = try #require(pairs.map(\.near).first { $0 != told[0] })
-    poller.noteClosing(closed)
-    poller.noteOpened(closed)
+    poller.forget(closed)
+    poller.keep(closed)
     poller.watch(closed, owner: 2, read: false, write: false)
     turn()
     #expect(told.count == 2 && !told.contains(closed))
     while poller.hasLeft { turn() }
     #expect(Set(told) == Set(pairs.map(\.near)).subtracting([closed]))
+  }
+
+  /// Sets a late alarm, replaces it by an earlier one, and ends that.
+  private func replaceAlarm(of inbox: LoopInbox, _ time: LoopTime) throws {
+    let poller = try #require(Poller(inbox, time))
+    for due in [5_000_000_000, 1_000_000_000] as [Int64] {
+      // The wait ends at once.
+      _ = inbox.prepareToSleep()
+      inbox.endSleep()
+      _ = poller.wait(until: due)
+    }
+    poller.cancelAlarm()
+  }
+
+  @Test("An alarm that was replaced or ended does not move the loop's time, even if its limit passes meanwhile")
+  func staleAlarm() async throws {
+    let clock = ManualClock()
+    let source = TimeSource(
+      now: { clock.now }, sleep: { try await clock.sleep($0) },
+      limit: { limit in _ = try? await clock.waitForLimit(limit) })
+    let time = LoopTime(source)
+    weak var alive: LoopInbox?
+    do {
+      let inbox = try #require(LoopInbox())
+      alive = inbox
+      try replaceAlarm(of: inbox, time)
+    }
+    // The alarms hold the inbox until they are over.
+    while alive != nil { await Task.yield() }
+    #expect(time.now == 0)
   }
 }

@@ -114,6 +114,32 @@ struct HostMachineTests {
     #expect(host.tell(.lost(10)) == [.dial(2, request: 2), .limitWait(request: 2)])
   }
 
+  @Test("While HTTP/2 is expected, a connection that only discards a response is closed if its place is needed")
+  func drainingBesideHTTP2() {
+    var limits = Self.limits
+    limits.connections = 2
+    var host = Driven(limits, .automatic)
+    for request: UInt64 in 1...2 { _ = host.arrive(request) }
+    _ = host.open(dial: 1, 10)
+    _ = host.machine.learn("h2")
+    _ = host.tell(.openedMultiplexed(dial: 2, connection: 20, room: .init(free: 1, allowed: 1)))
+    #expect(host.tell(.drains(1)).isEmpty)
+    #expect(host.arrive(3) == [.endDrain(request: 1)])
+    #expect(host.tell(.lost(10)) == [.dial(3, request: 3), .limitWait(request: 3)])
+  }
+
+  @Test("A new connection that ended before it was used fails one request, for which no other is dialed")
+  func unfit() {
+    var host = Driven()
+    for request: UInt64 in 1...3 { _ = host.arrive(request) }
+    _ = host.machine.learn("http/1.1")
+    let unfit = HostMachine.Event.free(10, .init(isFresh: true, mayServe: false, mayIdle: false))
+    #expect(host.tell(.opened(dial: 1)) == [])
+    #expect(
+      host.tell(unfit) == [.fail(request: 1), .close(10), .dial(3, request: 3), .limitWait(request: 3)])
+    #expect(!host.machine.isWaiting(1) && host.machine.isWaiting(2))
+  }
+
   @Test("Requests that may share a connection wait for one dial and share its failure")
   func shared() {
     var host = Driven(Self.limits, .automatic)
@@ -141,6 +167,25 @@ struct HostMachineTests {
       host.tell(.openedMultiplexed(dial: 1, connection: 10, room: .init(free: 0, allowed: 0))) == [.becameIdle(10)])
     #expect(host.tell(.room(10, .init(free: 1, allowed: 1))) == [.wantService])
     #expect(host.tell(.serviceDue) == [.becameBusy(10), .open(request: 1, connection: 10)])
+  }
+
+  @Test("A server that ends a connection on which it allowed no request costs one request, and is dialed for the next")
+  func endsWithoutAllowing() {
+    let none = HostMachine.Room(free: 0, allowed: 0)
+    var host = Driven(Self.limits, .automatic)
+    for request: UInt64 in 1...2 { _ = host.arrive(request) }
+    _ = host.machine.learn("h2")
+    _ = host.tell(.openedMultiplexed(dial: 1, connection: 10, room: none))
+    #expect(host.tell(.ended(10)) == [.fail(request: 1), .becameBusy(10), .wantService])
+    #expect(host.tell(.serviceDue) == [.dial(2, request: 2)])
+    #expect(
+      host.tell(.openedMultiplexed(dial: 2, connection: 20, room: .init(free: 1, allowed: 1)))
+        == [.becameIdle(20), .becameBusy(20), .open(request: 2, connection: 20)])
+    // A connection that has served a request costs none, and another is dialed.
+    _ = host.tell(.streamClosed(20, none))
+    #expect(host.arrive(3).isEmpty)
+    #expect(host.tell(.retired(20)) == [.wantService, .becameBusy(20), .close(20)])
+    #expect(host.tell(.serviceDue) == [.dial(3, request: 3), .limitWait(request: 3)])
   }
 
   @Test(

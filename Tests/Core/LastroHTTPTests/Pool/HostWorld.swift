@@ -12,6 +12,8 @@ struct HostWorld: Hashable {
     case request
     case cancel(UInt64)
     case dialOpens(UInt64)
+    /// The connection ends before the client can use it.
+    case dialOpensUnfit(UInt64)
     case dialOpensMultiplexed(UInt64, allowed: Int)
     case dialFails(UInt64, isLate: Bool)
     case dialIsWasted(UInt64)
@@ -88,9 +90,9 @@ struct HostWorld: Hashable {
     var choices: [Choice] = requests.count < mostRequests ? [.request] : []
     for dial in dials.sorted() {
       choices += [
-        .dialOpens(dial), .dialOpensMultiplexed(dial, allowed: 1), .dialOpensMultiplexed(dial, allowed: 2),
-        .dialOpensMultiplexed(dial, allowed: 0), .dialFails(dial, isLate: false), .dialFails(dial, isLate: true),
-        .dialIsWasted(dial),
+        .dialOpens(dial), .dialOpensUnfit(dial), .dialOpensMultiplexed(dial, allowed: 1),
+        .dialOpensMultiplexed(dial, allowed: 2), .dialOpensMultiplexed(dial, allowed: 0),
+        .dialFails(dial, isLate: false), .dialFails(dial, isLate: true), .dialIsWasted(dial),
       ]
     }
     for (request, state) in requests.sorted(by: { $0.key < $1.key }) {
@@ -129,14 +131,8 @@ struct HostWorld: Hashable {
       tell(.arrived(entry(id)))
     case .cancel(let request):
       leave(request, as: .failed) { $0.tell(.left(request)) }
-    case .dialOpens(let dial):
-      dials.remove(dial)
-      let id = nextID()
-      connections[id] = Connection()
-      _ = machine.learn("http/1.1")
-      maySpeakHTTP2 = false
-      tell(.opened(dial: dial))
-      tell(.free(id, fitness(id)))
+    case .dialOpens(let dial): open(dial, isFit: true)
+    case .dialOpensUnfit(let dial): open(dial, isFit: false)
     case .dialOpensMultiplexed(let dial, let allowed):
       dials.remove(dial)
       let id = nextID()
@@ -185,6 +181,20 @@ struct HostWorld: Hashable {
       tell(.serviceDue)
     }
     check()
+  }
+
+  private mutating func open(_ dial: UInt64, isFit: Bool) {
+    dials.remove(dial)
+    let id = nextID()
+    connections[id] = Connection()
+    _ = machine.learn("http/1.1")
+    maySpeakHTTP2 = false
+    let waiting = requests.count { $0.value == .waiting }
+    tell(.opened(dial: dial))
+    tell(.free(id, isFit ? fitness(id) : .init(isFresh: true, mayServe: false, mayIdle: false)))
+    if !isFit, waiting > 0, requests.count(where: { $0.value == .waiting }) != waiting - 1 {
+      faults.append("an unusable connection costs other than one request")
+    }
   }
 
   private mutating func end(_ connection: UInt64, sendsAgain: Bool) {
@@ -339,12 +349,15 @@ struct HostWorld: Hashable {
     if streams < limits.streams, multiplexed.keys.contains(where: { room($0).free > 0 && !isRetired($0) }) {
       faults.append("a request waits beside a connection with room")
     }
-    let isDraining = requests.values.contains { if case .draining = $0 { true } else { false } }
-    if isDraining, !maySpeakHTTP2, dials.count < min(waiting.count, limits.dials) {
-      faults.append("a request waits beside a connection that only discards the rest of a response")
-    }
     // A server that allows no request may allow one later.
     let mutes = multiplexed.contains { $0.value.allowed == 0 && !$0.value.isRetired }
+    let isDraining = requests.values.contains { if case .draining = $0 { true } else { false } }
+    let wantsDial =
+      maySpeakHTTP2
+      ? dials.isEmpty && streams < limits.streams && !mutes : dials.count < min(waiting.count, limits.dials)
+    if isDraining, wantsDial {
+      faults.append("a request waits beside a connection that only discards the rest of a response")
+    }
     let isBusy = connections.keys.contains { !running(on: $0).isEmpty }
     if dials.isEmpty, !isBusy, !mutes { faults.append("requests wait, and nothing is under way") }
     guard open < limits.connections else { return }

@@ -14,7 +14,7 @@ struct IdleQueueTests {
   func order(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var queue = IdleQueue()
-    var turns: [UInt64: UInt64] = [:]
+    var turns: [UInt64: Int64] = [:]
     var expected: [UInt64] = []
     func check() {
       let first = queue.first { turns[$0] }
@@ -24,7 +24,7 @@ struct IdleQueueTests {
       let descriptor = UInt64.random(in: 0..<100, using: &random)
       if turns.removeValue(forKey: descriptor) != nil {
         expected.removeAll { $0 == descriptor }
-        queue.noteGone { turns[$0] }
+        queue.removeOne { turns[$0] }
       } else {
         turns[descriptor] = queue.append(descriptor)
         expected.append(descriptor)
@@ -38,9 +38,9 @@ struct IdleQueueTests {
   func cleanup() {
     var rule = CleanupRule(spare: 4)
     #expect(!rule.isDue(count: 4) && rule.isDue(count: 5))
-    rule.noteKept(5)
+    rule.cleanedUp(keeping: 5)
     #expect(!rule.isDue(count: 10) && rule.isDue(count: 11))
-    rule.noteKept(1)
+    rule.cleanedUp(keeping: 1)
     #expect(!rule.isDue(count: 4) && rule.isDue(count: 5))
   }
 }

@@ -11,7 +11,7 @@ import LastroSupport
 final class ManualLoop {
   let loop: EventLoop
   /// The reactor that reports the readiness of links in memory.
-  let reactor = SimulatedReactor()
+  let reactor: SimulatedReactor
   private let parts: LoopParts
   private let turner: LoopTurner
   private var hasEnded = false
@@ -20,11 +20,13 @@ final class ManualLoop {
   ///
   /// - Parameters:
   ///   - time: the clock that measures limits.
-  ///   - prepare: adds guests and engines before the first turn.
-  init(time: TimeSource, _ prepare: (LoopCore) -> Void = { _ in }) {
+  ///   - reactor: the source of its events. Default: a new one.
+  ///   - guest: its guest. Default: none.
+  init(time: TimeSource, reactor: SimulatedReactor = SimulatedReactor(), guest: (any LoopGuest)? = nil) {
+    self.reactor = reactor
     parts = LoopParts(inbox: LoopInbox(waking: -1), time: LoopTime(time))
     loop = EventLoop(parts)
-    turner = LoopTurner(reactor, parts, prepare: prepare)
+    turner = LoopTurner(reactor, parts) { _ in guest }
   }
 
   deinit { end() }
@@ -32,15 +34,15 @@ final class ManualLoop {
   /// The time at which the loop must be turned next, on its own clock: 0 for now, `.max` for never; `nil` if the loop
   /// has ended.
   var due: Int64? {
-    guard !hasEnded, let wait = turner.nextWait() else { return nil }
-    return reactor.wait(wait) > 0 || wait.left == 0 ? 0 : wait.due
+    guard !hasEnded, let due = turner.nextDue() else { return nil }
+    return reactor.wait(until: due) > 0 ? 0 : due
   }
 
   /// Performs a single turn. Returns false if the loop has ended.
   @discardableResult
   func turnOnce() -> Bool {
     guard !hasEnded else { return false }
-    parts.thread.begin()
+    parts.thread.setToCurrent()
     if !turner.turn() { end() }
     return !hasEnded
   }
@@ -51,14 +53,14 @@ final class ManualLoop {
   /// - Returns: false if descriptors are still ready after that many turns, which means that the loop is busy without
   ///   progress.
   func settle(turns: Int = 10_000) -> Bool {
-    parts.thread.begin()
+    parts.thread.setToCurrent()
     for _ in 0..<turns where !hasEnded {
-      guard let wait = turner.nextWait() else {
+      guard let due = turner.nextDue() else {
         end()
         break
       }
-      let count = reactor.wait(wait)
-      if count == 0, wait.left > 0 { return true }
+      let count = reactor.wait(until: due)
+      if count == 0, due > 0 { return true }
       turner.turn(count)
     }
     return hasEnded

@@ -17,6 +17,8 @@ final class MemoryLink: Link {
   var isCurrent = true
   /// The answer to checks whether a request may be sent; `nil` admits every request.
   var admission: LinkAdmission?
+  /// Called instead of a write, whose outcome it returns; `nil` writes to the far end.
+  var writing: (() -> LinkStep)?
   /// The maximum number of bytes that one read returns.
   var readLimit = Int.max
   private(set) var isClosed = false
@@ -70,6 +72,7 @@ final class MemoryLink: Link {
 
   func send(_ bytes: UnsafeRawBufferPointer) -> LinkStep {
     if isClosed { return .wait }
+    if let writing { return writing() }
     if failure != nil { return .failed }
     let count = min(bytes.count, far.room)
     guard count > 0 else { return .wait }

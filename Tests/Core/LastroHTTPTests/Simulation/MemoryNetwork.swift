@@ -18,7 +18,6 @@ final class MemoryNetwork: LoopGuest {
   }
 
   static let owner: UInt32 = 7
-  static let owners = owner...owner
 
   let clock: ManualClock
   let reactor: SimulatedReactor
@@ -178,7 +177,7 @@ final class MemoryConnector: Connector {
     }
   }
 
-  func dial(_ dial: LinkDial, for owner: any DialOwner) {
+  func dial(_ dial: LinkDial, for owner: HostPool) {
     let id = dial.id
     dials[id] = dial
     network.begin(dial, while: { [weak self] in self?.dials[id] != nil }) { [weak self, weak owner] outcome in
@@ -191,8 +190,4 @@ final class MemoryConnector: Connector {
   }
 
   func cancelDial(_ id: UInt64) { dials.removeValue(forKey: id).map(network.noteCancelled) }
-
-  static func explain(
-    _ request: TransferRequest, with options: ConnectionOptions, _ settings: Void
-  ) -> [FetchExplanation.Fact] { [] }
 }

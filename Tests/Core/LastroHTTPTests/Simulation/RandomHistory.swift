@@ -74,15 +74,15 @@ final class RandomHistory {
     engine = VirtualEngine { settings in
       settings.connectionsPerHost = .random(in: 1...3, using: &random)
       settings.idleConnections = .random(in: 0...3, using: &random)
-      settings.queuedRequests = .random(in: 2...6, using: &random)
+      settings.maximumQueuedRequests = .random(in: 2...6, using: &random)
       settings.dialsPerHost = .random(in: 1...3, using: &random)
-      settings.idleLifetime = 5_000_000_000
-      settings.connectionLifetime = 20_000_000_000
+      settings.idleLifetime = .seconds(5)
+      settings.connectionLifetime = .seconds(20)
       guard let isCold = plan.isCold else { return }
       settings.idleConnections = isCold ? 0 : 3
-      settings.queuedRequests = 100
-      settings.idleLifetime = 60_000_000_000
-      settings.connectionLifetime = 300_000_000_000
+      settings.maximumQueuedRequests = 100
+      settings.idleLifetime = .seconds(60)
+      settings.connectionLifetime = .seconds(300)
     }
     isSlow = .random(using: &random)
     self.random = random
@@ -357,6 +357,6 @@ final class RandomHistory {
     let mayDial = links.count + dials < settings.connectionsPerHost && dials < settings.dialsPerHost
     expect(waiting.count <= dials || !mayDial, "\(waiting.map(\.target)) wait although a dial is allowed \(place)")
     let queued = max(0, plain.count - dials)
-    expect(queued <= settings.queuedRequests, "\(queued) requests are queued \(place)")
+    expect(queued <= settings.maximumQueuedRequests, "\(queued) requests are queued \(place)")
   }
 }

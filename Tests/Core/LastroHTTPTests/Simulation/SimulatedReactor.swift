@@ -48,7 +48,7 @@ final class SimulatedReactor: Reactor {
   /// Always false, because each turn processes all events.
   var hasLeft: Bool { false }
 
-  func wait(_ wait: LoopWait) -> Int {
+  func wait(until due: Int64) -> Int {
     ready = entries.keys.filter { isReady($0) }.sorted()
     return ready.count
   }

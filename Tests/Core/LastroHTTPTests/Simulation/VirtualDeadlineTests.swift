@@ -95,7 +95,7 @@ struct VirtualDeadlineTests {
         $0.idleTimeout = .seconds(4)
         $0.firstElement = first
       })
-    first.noteArrival()
+    first.markArrived()
     engine.advance(by: .seconds(4))
     #expect(call.words == "timeout/idle_timeout")
   }
@@ -193,7 +193,7 @@ struct VirtualDeadlineTests {
 
   @Test("While a slow reader holds the response up, the idle limit does not run and the deadline does")
   func slowReader() {
-    let engine = VirtualEngine { $0.messages.streamBufferBytes = 1_000 }
+    let engine = VirtualEngine { $0.streamBufferBytes = 1_000 }
     engine.network.serveHTTP1 { server, _ in
       server.far.send("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n")
       for second in 1...5 { server.far.send(String(repeating: "x", count: 1_000), after: .seconds(second)) }

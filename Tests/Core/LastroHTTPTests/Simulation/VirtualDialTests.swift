@@ -67,6 +67,38 @@ struct VirtualDialTests {
     #expect(engine.network.dials.count == 2)
   }
 
+  @Test(
+    "A connection that speaks or ends before its request costs one request, for which no other is dialed",
+    arguments: [
+      ("bytes", "response/malformed_response"), ("end", "response/connection_lost"),
+      ("reset", "response/connection_lost"),
+    ])
+  func unusable(event: String, words: String) {
+    let engine = VirtualEngine()
+    engine.network.dialing = { _ in
+      .open { link in
+        switch event {
+        case "bytes": link.arrived(Array("220 mail.example\r\n".utf8))
+        case "end": link.ended(.end(isClean: true))
+        default: link.ended(.failed)
+        }
+      }
+    }
+    let calls = (0..<3).map { engine.start(.to("/\($0)")) }
+    #expect(calls.map(\.words) == Array(repeating: words, count: 3))
+    #expect(calls.allSatisfy { $0.error?.requestSent == false })
+    #expect(engine.network.dials.count == 3 && engine.network.openCount == 0)
+  }
+
+  @Test("A time limit of the dialer's own fails a request without limits, for which no other dial is started")
+  func ownLimit() {
+    let engine = VirtualEngine()
+    engine.network.dialing = { _ in .failed(.dialTimedOut(within: .seconds(1)), after: .seconds(1)) }
+    let call = engine.start(.to { $0.deadline = nil })
+    engine.advance(by: .seconds(5))
+    #expect(call.words == "timeout/connect_timeout" && engine.network.dials.count == 1)
+  }
+
   @Test("No more dials to a host run at a time than allowed")
   func dialsPerHost() {
     let engine = VirtualEngine { $0.dialsPerHost = 2 }

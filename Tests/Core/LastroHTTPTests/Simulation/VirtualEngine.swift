@@ -3,6 +3,7 @@
 import Foundation
 import HTTPTypes
 import Lastro
+import LastroSupport
 import LastroTesting
 import LastroWire
 import Testing
@@ -18,23 +19,19 @@ final class VirtualEngine {
   let settings: EngineSettings
   let port: EnginePort
   private let manual: ManualLoop
-  private let options: SharedOptions
 
   init(_ options: ConnectionOptions = ConnectionOptions(), _ edit: (inout EngineSettings) -> Void = { _ in }) {
     var settings = EngineSettings()
     edit(&settings)
     self.settings = settings
-    let loop = ManualLoop(time: clock.timeSource)
-    manual = loop
-    network = MemoryNetwork(clock, loop.reactor)
+    let reactor = SimulatedReactor()
+    network = MemoryNetwork(clock, reactor)
     connector = MemoryConnector(network)
-    self.options = SharedOptions(options)
+    let loop = ManualLoop(time: clock.timeSource, reactor: reactor, guest: network)
+    manual = loop
     let engine = EngineReference()
-    port = EnginePort(on: loop.loop, settings, options: self.options, engine)
-    loop.loop.seat.turn { [network, connector] core in
-      core.add(network)
-      core.open(engine, settings, connector)
-    }
+    port = EnginePort(on: loop.loop, settings, options: SharedOptions(options), engine)
+    loop.loop.seat.withLock { [connector] core in core?.open(engine, settings, connector) }
   }
 
   deinit {
@@ -55,8 +52,7 @@ final class VirtualEngine {
   /// Creates a request's job, for ``begin(_:)``.
   func prepare(_ request: TransferRequest) -> VirtualCall {
     let asks: ResponseReader.Request = request.head.method == .head ? .head : .ordinary
-    return VirtualCall(
-      EngineJob(request: request, asks: asks, options: options, usesDefaultOptions: true, port: port))
+    return VirtualCall(EngineJob(request: request, asks: asks, own: nil, port: port))
   }
 
   func begin(_ call: VirtualCall) {
@@ -138,12 +134,12 @@ final class VirtualCall {
 
   init(_ job: EngineJob) { self.job = job }
 
-  var isOver: Bool { taken != nil || job.isAnswered }
+  var isOver: Bool { taken != nil || job.answer.isGiven }
 
   /// The outcome; `nil` while the request is pending.
   var outcome: Result<TransferResponse, TransportError>? {
     if let taken { return taken }
-    guard job.isAnswered else { return nil }
+    guard job.answer.isGiven else { return nil }
     do throws(TransportError) { taken = .success(try job.takeAnswer()) } catch { taken = .failure(error) }
     return taken
   }

@@ -87,6 +87,56 @@ struct VirtualHTTP2Tests {
     #expect(engine.network.links[0].isClosed && engine.activeJobs == 0)
   }
 
+  @Test(
+    "A new connection that ends before it is used fails one request, for which no other is dialed",
+    arguments: [false, true])
+  func endsAtOnce(goesAway: Bool) {
+    let engine = VirtualEngine()
+    let network = engine.network
+    network.applicationProtocol = { $0.request.tls?.applicationProtocols.first }
+    let frames: [LoopbackHTTP2Frame] = [.settings([]), .goAway(lastStream: 0)]
+    network.dialing = { _ in
+      .open { link in
+        if goesAway { link.arrived(frames.flatMap(\.bytes)) } else { link.ended(.end(isClean: true)) }
+      }
+    }
+    let calls = (0..<3).map { engine.submit(request("/\($0)")) }
+    engine.settle()
+    #expect(calls.map(\.words) == Array(repeating: "response/http2_failure", count: 3))
+    #expect(calls.allSatisfy { $0.error?.requestSent == false })
+    #expect(network.dials.count == 3 && network.openCount == 0)
+  }
+
+  @Test("A request that a GOAWAY excludes each time before it is written is restarted a limited number of times")
+  func unwritten() {
+    let engine = VirtualEngine()
+    let network = engine.network
+    network.applicationProtocol = { $0.request.tls?.applicationProtocols.first }
+    let frames: [LoopbackHTTP2Frame] = [.settings([]), .goAway(lastStream: 0)]
+    network.dialing = { _ in
+      .open { link in
+        link.writing = { [unowned link] in
+          link.arrived(frames.flatMap(\.bytes))
+          return .failed
+        }
+      }
+    }
+    let call = engine.start(request("/"))
+    #expect(call.words == "response/http2_failure" && call.error?.requestSent == false)
+    #expect(network.dials.count == HostPool.mostRestarts + 1 && network.openCount == 0)
+  }
+
+  @Test("A server that ends its connections without allowing a request is not dialed indefinitely")
+  func allowsNothing() {
+    let engine = VirtualEngine()
+    engine.network.serveHTTP2(streams: 0, made: { $0.far.end(after: .seconds(1)) }) { _, _ in }
+    let call = engine.start(request("/"))
+    engine.advance(by: .seconds(10))
+    #expect(call.words == "response/connection_lost" && call.error?.requestSent == false)
+    // On the first connection the request was sent before the server's limit arrived, and was refused.
+    #expect(engine.network.dials.count == 2 && engine.network.openCount == 0)
+  }
+
   @Test("A silent server is sent a PING with the next request, and gets no other until it replies")
   func liveness() {
     let engine = VirtualEngine()
@@ -202,7 +252,7 @@ struct VirtualHTTP2Tests {
     #expect(late.text == "/late")
   }
 
-  @Test("Cancelling a request resets its stream only")
+  @Test("Cancelling a request resets only its stream")
   func cancelled() {
     let engine = VirtualEngine()
     var servers: [MemoryHTTP2Server] = []
@@ -215,6 +265,25 @@ struct VirtualHTTP2Tests {
     engine.advance(by: .seconds(1))
     #expect(calls.map(\.words) == ["200", "cancelled/cancelled", "200"])
     #expect(servers[0].resets == [3] && engine.network.openCount == 1)
+  }
+
+  @Test("A response that is refused in its body is not read further, and others that arrived with it are whole")
+  func refusedBody() {
+    let engine = VirtualEngine()
+    engine.network.serveHTTP2 { server, request in
+      guard server.requests.count == 2 else { return }
+      let streams = server.requests.map(\.stream)
+      let frames: [MemoryHTTP2Server.Frame] = [
+        .head(200, stream: streams[0]), .head(200, stream: streams[1]), .data("large".utf8, stream: streams[0]),
+        .data("more".utf8, stream: streams[0], ends: true), .data("fine".utf8, stream: streams[1], ends: true),
+      ]
+      server.far.send(frames.flatMap(\.bytes))
+    }
+    let large = engine.submit(request("/large") { $0.delivery = .collected(maximumBytes: 3) })
+    let fine = engine.submit(request("/fine"))
+    engine.settle()
+    #expect(large.words == "limit/body_too_large" && fine.text == "fine")
+    #expect(engine.activeJobs == 0 && engine.network.openCount == 1)
   }
 
   @Test("The deadline of a request over HTTP/2 resets its stream, and a queued request ends at its deadline")
@@ -260,8 +329,8 @@ struct VirtualHTTP2Tests {
   @Test("A connection is closed at the end of its idle time, and takes no request after its lifetime")
   func lifetimes() {
     let engine = VirtualEngine {
-      $0.idleLifetime = 10_000_000_000
-      $0.connectionLifetime = 20_000_000_000
+      $0.idleLifetime = .seconds(10)
+      $0.connectionLifetime = .seconds(20)
     }
     engine.network.serveHTTP2 { server, request in server.respond(request.target, to: request) }
     for number in 0..<4 {

@@ -2,6 +2,7 @@
 
 import Foundation
 import Lastro
+import LastroSupport
 import LastroTesting
 import TestSupport
 import Testing
@@ -26,7 +27,7 @@ struct VirtualOrderTests {
   func closing() throws {
     let engine = warmEngine()
     let core = try #require(engine.port.reference.core)
-    engine.port.loop.seat.turn { $0.remove(core) }
+    engine.port.loop.seat.withLock { $0?.remove(core) }
     #expect(engine.network.closedLinks.map(\.id) == engine.network.links.map(\.id))
   }
 
@@ -35,7 +36,7 @@ struct VirtualOrderTests {
     let engine = VirtualEngine()
     let calls = hosts.map { engine.start(.to(authority: $0)) }
     let core = try #require(engine.port.reference.core)
-    engine.port.loop.seat.turn { $0.remove(core) }
+    engine.port.loop.seat.withLock { $0?.remove(core) }
     #expect(engine.network.cancelled.map(\.target.host.text) == hosts)
     #expect(calls.allSatisfy { !$0.isOver })
   }

@@ -40,7 +40,7 @@ struct VirtualPoolTests {
 
   @Test("An idle connection is closed at the end of its idle lifetime")
   func idleLifetime() {
-    let engine = VirtualEngine { $0.idleLifetime = 10_000_000_000 }
+    let engine = VirtualEngine { $0.idleLifetime = .seconds(10) }
     engine.network.echo()
     _ = engine.start(.to())
     engine.advance(by: .seconds(10) - .nanoseconds(1))
@@ -51,7 +51,7 @@ struct VirtualPoolTests {
 
   @Test("A connection carries no request after its lifetime")
   func connectionLifetime() {
-    let engine = VirtualEngine { $0.connectionLifetime = 20_000_000_000 }
+    let engine = VirtualEngine { $0.connectionLifetime = .seconds(20) }
     engine.network.echo()
     for number in 0..<4 {
       #expect(engine.start(.to("/\(number)")).text == "/\(number)")
@@ -101,7 +101,7 @@ struct VirtualPoolTests {
   func fullQueue() {
     let engine = VirtualEngine {
       $0.connectionsPerHost = 1
-      $0.queuedRequests = 2
+      $0.maximumQueuedRequests = 2
     }
     engine.network.echo(response: .seconds(1))
     let calls = (0..<4).map { engine.start(.to("/\($0)")) }

@@ -73,7 +73,7 @@ struct VirtualTimerTests {
 
   @Test("Reading an error body ends at its time limit, and the status is reported")
   func errorBody() {
-    let engine = VirtualEngine { $0.messages.errorBodyTime = .seconds(2) }
+    let engine = VirtualEngine { $0.errorBodyTime = .seconds(2) }
     engine.network.serveHTTP1 { server, _ in
       server.far.send("HTTP/1.1 503 No\r\nContent-Length: 1000\r\n\r\npartial")
     }

@@ -119,11 +119,11 @@ extension BearerAuthenticator {
   /// Returns an authenticator for https://example.com, on a clock that the test moves.
   static func test(
     _ source: some AccessTokenSource, token: AccessToken? = nil, clock: ManualClock = ManualClock(),
-    window: BearerAuthenticator.RefreshWindow? = .standard, leeway: Duration = .seconds(30)
+    maximumRefreshes: Int? = 5, leeway: Duration = .seconds(30)
   ) throws -> BearerAuthenticator {
     try BearerAuthenticator(
       source: source, origins: [try Origin("https://example.com")], token: token, leeway: leeway,
-      window: window, timeSource: clock.countingSource)
+      maximumRefreshes: maximumRefreshes, timeSource: clock.countingSource)
   }
 
   var waiters: Int { state.withLock { $0.waiters.count } }

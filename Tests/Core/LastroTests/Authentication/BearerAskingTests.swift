@@ -105,20 +105,19 @@ struct BearerAskingTests {
   @Test("Refreshes beyond the sliding window are refused until it has moved on")
   func excessive() async throws {
     let count = EventRecorder<Int>()
-    let window = try BearerAuthenticator.RefreshWindow(count: 3, per: .seconds(10))
     let bearer = try BearerAuthenticator.test(
       CustomAccessTokenSource { _ in try .test("t\(count.record(0) + 2)") }, token: .test("t1"), clock: clock,
-      window: window)
+      maximumRefreshes: 3)
     for index in 1...3 {
       #expect(try await bearer.action(refused: "t\(index)").word == "retry")
       clock.advance(by: .seconds(1))
     }
-    let refusal = AccessTokenError.excessiveRefresh(window)
+    let refusal = AccessTokenError.excessiveRefresh(3)
     #expect(try await bearer.action(refused: "t4").word == "\(refusal)")
     #expect(count.events.count == 3)
     bearer.replace(with: nil)
     await #expect(throws: refusal) { try await bearer.field() }
-    clock.advance(by: .seconds(7))
+    clock.advance(by: .seconds(27))
     #expect(try await bearer.field() == "Bearer t5")
     await #expect(throws: refusal) {
       bearer.replace(with: nil)
@@ -129,15 +128,15 @@ struct BearerAskingTests {
   @Test("When refreshes are excessive, a token that is still valid is used")
   func excessiveAhead() async throws {
     let bearer = try BearerAuthenticator.test(
-      CustomAccessTokenSource { _ in throw TestError() }, token: .test("t1", expiresIn: 100), clock: clock,
-      window: BearerAuthenticator.RefreshWindow(count: 1, per: .seconds(3600)), leeway: .seconds(50))
-    clock.advance(by: .seconds(50))
+      CustomAccessTokenSource { _ in throw TestError() }, token: .test("t1", expiresIn: 50), clock: clock,
+      maximumRefreshes: 1, leeway: .seconds(25))
+    clock.advance(by: .seconds(25))
     for _ in 0..<4 {
       #expect(try await bearer.field() == "Bearer t1")
       try #require(await eventually { !bearer.isRefreshing })
-      clock.advance(by: .seconds(10))
+      clock.advance(by: .seconds(5))
     }
-    clock.advance(by: .seconds(10))
+    clock.advance(by: .seconds(5))
     await #expect(throws: AccessTokenError.self) { try await bearer.field() }
   }
 
@@ -148,13 +147,13 @@ struct BearerAskingTests {
       (HTTPFetchError<TestError>(.transport(TransportError(stage: .timeout, code: .idleTimeout, message: ""))), false),
       (OAuth2Error.fetch(.init(.badResponse(.init(stage: .response, code: .truncatedBody, message: "")))), false),
       (CancellationError(), false), (AccessTokenError.refreshTimedOut(.seconds(1)), false),
-      (OAuth2Error.refused(.init(error: "invalid_grant")), true),
+      (OAuth2Error.refused(.badRequest, error: "invalid_grant", description: nil), true),
       (OAuth2Error.fetch(.init(.http(.serviceUnavailable, nil))), true), (TestError(), true),
     ])
   func counting(error: any Error, counts: Bool) async throws {
     let bearer = try BearerAuthenticator.test(
       CustomAccessTokenSource { _ in throw error }, clock: clock,
-      window: BearerAuthenticator.RefreshWindow(count: 2, per: .seconds(60)))
+      maximumRefreshes: 2)
     var errors: [any Error] = []
     for _ in 0..<20 {
       do { _ = try await bearer.field() } catch { errors.append(error) }
@@ -169,7 +168,7 @@ struct BearerAskingTests {
   @Test("Without a window no number of refreshes is excessive")
   func noWindow() async throws {
     let bearer = try BearerAuthenticator.test(
-      CustomAccessTokenSource { _ in throw TestError() }, clock: clock, window: nil)
+      CustomAccessTokenSource { _ in throw TestError() }, clock: clock, maximumRefreshes: nil)
     for _ in 0..<20 {
       await #expect(throws: TestError.self) { try await bearer.field() }
       clock.advance(by: TokenMachine.failurePause)

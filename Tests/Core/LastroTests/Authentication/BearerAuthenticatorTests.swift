@@ -58,8 +58,6 @@ struct BearerAuthenticatorTests {
     #expect(throws: ConfigurationError.self) { try make([origin, plain]) }
     #expect(throws: ConfigurationError.self) { try make([origin], leeway: .seconds(-1)) }
     #expect(throws: ConfigurationError.self) { try make([origin], timeout: .zero) }
-    #expect(throws: ConfigurationError.self) { try BearerAuthenticator.RefreshWindow(count: 0, per: .seconds(1)) }
-    #expect(throws: ConfigurationError.self) { try BearerAuthenticator.RefreshWindow(count: 1, per: .zero) }
     let none = #expect(throws: ConfigurationError.self) {
       try BearerAuthenticator(source: source, origins: [origin], maximumRefreshes: 0)
     }

@@ -49,7 +49,7 @@ struct BearerModelTests {
 
     init(seed: UInt64) throws {
       random = .seeded(seed)
-      bearer = try .test(source, clock: clock, window: nil)
+      bearer = try .test(source, clock: clock, maximumRefreshes: nil)
     }
 
     func pick(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }

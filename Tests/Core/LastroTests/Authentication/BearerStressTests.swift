@@ -100,7 +100,7 @@ struct BearerStressTests {
         for _ in 0..<50 { await Task.yield() }
         running.withLock { $0.now -= 1 }
         return try .test("t\(refreshes.record(0) + 2)")
-      }, token: .test("t1"), window: nil)
+      }, token: .test("t1"), maximumRefreshes: nil)
     let stack = Self.stack(api.transport, bearer)
     let ends = EventRecorder<Int>()
     let resource = try RawHTTPResource.test()

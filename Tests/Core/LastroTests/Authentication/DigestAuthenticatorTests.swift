@@ -307,7 +307,7 @@ struct DigestAuthenticatorTests {
     for index in 0..<100 {
       let offered = AuthenticationChallenge.read("Digest realm=r\(index), nonce=n")
       let challenge = try #require(DigestChallenge.strongest(of: offered, allowsMD5: true))
-      sessions.begin(challenge, at: origin, refused: nil, clientNonce: "c")
+      sessions.storeChallenge(challenge, at: origin, refused: nil, clientNonce: "c")
     }
     let known = (0..<100).filter { sessions.current(at: origin, realm: "r\($0)") != nil }
     #expect(known == Array(84..<100) && sessions.current(at: origin)?.challenge.realm == "r99")
@@ -339,7 +339,7 @@ struct DigestAuthenticatorTests {
     let origin = try Origin("https://example.com")
     let challenge = try #require(
       DigestChallenge.strongest(of: AuthenticationChallenge.read("Digest realm=r, nonce=n"), allowsMD5: true))
-    sessions.begin(challenge, at: origin, refused: nil, clientNonce: "c", count: .max - 1)
+    sessions.storeChallenge(challenge, at: origin, refused: nil, clientNonce: "c", count: .max - 1)
     #expect(sessions.turn(at: origin)?.count == .max)
     #expect(sessions.turn(at: origin) == nil && sessions.current(at: origin) == nil)
   }

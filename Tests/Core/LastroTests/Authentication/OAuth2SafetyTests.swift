@@ -50,7 +50,7 @@ struct OAuth2SafetyTests {
   func redirect() async throws {
     for status in [HTTPResponse.Status.found, .temporaryRedirect, .permanentRedirect] {
       let transport = ScriptedTransport([.respond(status: status, headers: [.location: "https://evil.example/"])])
-      let source = try OAuth2ClientCredentials(client: Sources.client(), stack: Sources.stack(transport))
+      let source = try Sources.client().clientCredentials(stack: Sources.stack(transport))
       let error = await #expect(throws: OAuth2Error.self) { try await source.token(replacing: nil) }
       guard case .fetch(let cause) = error else { throw TestFailure("\(String(describing: error))") }
       #expect(cause.statusCode == status && transport.requests.count == 1)
@@ -60,7 +60,7 @@ struct OAuth2SafetyTests {
   @Test("Cancelling the task cancels the exchange")
   func cancelled() async throws {
     let transport = ScriptedTransport([.hang])
-    let source = try OAuth2ClientCredentials(client: Sources.client(), stack: Sources.stack(transport))
+    let source = try Sources.client().clientCredentials(stack: Sources.stack(transport))
     let task = Task { try await source.token(replacing: nil) }
     try #require(await eventually { transport.runningRequests == 1 })
     task.cancel()
@@ -100,11 +100,10 @@ struct OAuth2SafetyTests {
   @Test("A refusal stays a refusal when a policy of the stack was consulted")
   func refusalBehindPolicy() async throws {
     let transport = ScriptedTransport([Sources.answer(#"{"error":"invalid_scope"}"#, status: .badRequest)])
-    let source = try OAuth2ClientCredentials(
-      client: Sources.client(),
+    let source = try Sources.client().clientCredentials(
       stack: Sources.stack(transport, RetryInterceptor(policy: .maxRetries(0), eligibility: .any)))
     let error = await #expect(throws: OAuth2Error.self) { try await source.token(replacing: nil) }
-    #expect(error?.refusal == OAuth2Error.Refusal(error: "invalid_scope"))
+    guard case .refused(.badRequest, "invalid_scope", nil) = error else { throw TestFailure("\(error as Any)") }
   }
 
   @Test("The logging interceptor shows no secret of requests, responses and failures")
@@ -128,7 +127,7 @@ struct OAuth2SafetyTests {
     let refresh = try OAuth2RefreshToken(
       client: client, refreshToken: "hidden-r", parameters: ["proof": "hidden-p"], stack: stack)
     #expect(!Self.everything(client).contains("hidden") && !Self.everything(refresh).contains("hidden"))
-    let credentials = try OAuth2ClientCredentials(client: client, parameters: ["proof": "hidden-p"], stack: stack)
+    let credentials = try client.clientCredentials(parameters: ["proof": "hidden-p"], stack: stack)
     #expect(!Self.everything(credentials).contains("hidden"))
   }
 
@@ -156,7 +155,7 @@ struct OAuth2SafetyTests {
     let error = try await stack.failure(of: .test())
     guard case .policy(.custom(let cause as OAuth2Error)) = error.retryEnd else { throw error }
     #expect(error.statusCode == .unauthorized)
-    #expect(cause.refusal?.error == "invalid_grant")
+    guard case .refused(_, "invalid_grant", _) = cause else { throw cause }
     #expect(api.seen.events == ["Bearer a1", "Bearer a1", "Bearer a2", "Bearer a2"])
     #expect(try tokens.requests.map { try Sources.form($0).split(separator: "=").last } == ["r0", "r1", "r1"])
   }

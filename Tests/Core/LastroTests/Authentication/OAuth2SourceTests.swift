@@ -41,7 +41,7 @@ struct OAuth2SourceTests {
   static func error(
     _ step: ScriptedTransport.Step, _ authentication: OAuth2Client.Authentication = .body("hidden-s")
   ) async throws -> OAuth2Error {
-    let source = try OAuth2ClientCredentials(client: client(authentication), stack: stack(ScriptedTransport([step])))
+    let source = try client(authentication).clientCredentials(stack: stack(ScriptedTransport([step])))
     do {
       _ = try await source.token(replacing: nil)
     } catch let error as OAuth2Error {
@@ -53,8 +53,8 @@ struct OAuth2SourceTests {
   @Test("Client credentials by Basic send RFC 6749 §4.4.2's request and read §5.1's response")
   func clientCredentials() async throws {
     let transport = ScriptedTransport([Self.answer(Self.granted)])
-    let source = try OAuth2ClientCredentials(
-      client: Self.client(), scope: "read write", parameters: ["audience": "https://api/&"],
+    let source = try Self.client().clientCredentials(
+      scope: "read write", parameters: ["audience": "https://api/&"],
       stack: Self.stack(transport))
     let token = try await source.token(replacing: nil)
     #expect(token.value == "hidden-a" && token.refreshToken == "hidden-r")
@@ -74,7 +74,7 @@ struct OAuth2SourceTests {
   func encodedBasic() async throws {
     let transport = ScriptedTransport([Self.answer(Self.granted)])
     let client = try OAuth2Client(tokenURL: Self.tokenURL, id: "a:b c", authentication: .basic("p%:ä+"))
-    _ = try await OAuth2ClientCredentials(client: client, stack: Self.stack(transport)).token(replacing: nil)
+    _ = try await client.clientCredentials(stack: Self.stack(transport)).token(replacing: nil)
     let field = try #require(transport.requests.first?.head.headerFields[.authorization])
     #expect(field == "Basic " + Data("a%3Ab+c:p%25%3A%C3%A4%2B".utf8).base64EncodedString())
   }
@@ -82,8 +82,7 @@ struct OAuth2SourceTests {
   @Test("The client secret is sent in the body, or omitted", arguments: [true, false])
   func bodyAuthentication(hasSecret: Bool) async throws {
     let transport = ScriptedTransport([Self.answer(Self.granted)])
-    let source = try OAuth2ClientCredentials(
-      client: Self.client(hasSecret ? .body("s&") : .none), stack: Self.stack(transport))
+    let source = try Self.client(hasSecret ? .body("s&") : .none).clientCredentials(stack: Self.stack(transport))
     _ = try await source.token(replacing: nil)
     #expect(transport.requests.first?.head.headerFields[.authorization] == nil)
     #expect(
@@ -195,14 +194,15 @@ struct OAuth2SourceTests {
       {"error":"invalid_grant","error_description":"it\nexpired","error_uri":"https://id.example/e","extra":1}
       """#
     for status in [HTTPResponse.Status.badRequest, .unauthorized, .ok] {
-      let refusal = try #require(try await Self.error(Self.answer(body, status: status)).refusal)
-      #expect(
-        refusal
-          == OAuth2Error.Refusal(
-            error: "invalid_grant", errorDescription: "it\\nexpired", errorURI: "https://id.example/e", status: status))
+      let failure = try await Self.error(Self.answer(body, status: status))
+      guard case .refused(status, let error, let description) = failure else { throw failure }
+      #expect(error == "invalid_grant" && description == "it\\nexpired (https://id.example/e)")
     }
     let bare = try await Self.error(Self.answer(#"{"error":"invalid_client"}"#, status: .unauthorized))
     #expect(bare.description == "the token endpoint refused with 401 invalid_client")
+    let answer = Self.answer(#"{"error":"x","error_uri":"https://id.example/e"}"#, status: .badRequest)
+    let page = try await Self.error(answer)
+    #expect(page.description == "the token endpoint refused with 400 x: https://id.example/e")
   }
 
   @Test(
@@ -234,8 +234,7 @@ struct OAuth2SourceTests {
     ] as [(String, Duration?)])
   func lifetimes(text: String, expected: Duration?) async throws {
     let body = #"{"access_token":"a","token_type":"Bearer","expires_in":\#(text)}"#
-    let source = try OAuth2ClientCredentials(
-      client: Self.client(), stack: Self.stack(ScriptedTransport([Self.answer(body)])))
+    let source = try Self.client().clientCredentials(stack: Self.stack(ScriptedTransport([Self.answer(body)])))
     #expect(try await source.token(replacing: nil).expiresIn == expected)
   }
 
@@ -264,7 +263,7 @@ struct OAuth2SourceTests {
       as [KeyValuePairs<String, Secret>]
     {
       #expect(throws: ConfigurationError.self) {
-        try OAuth2ClientCredentials(client: Self.client(), parameters: parameters, stack: stack)
+        try Self.client().clientCredentials(parameters: parameters, stack: stack)
       }
       #expect(throws: ConfigurationError.self) {
         try OAuth2RefreshToken(client: Self.client(), refreshToken: "r", parameters: parameters, stack: stack)

@@ -23,7 +23,7 @@ struct OneStackTests {
     let transport = ScriptedTransport([
       Self.token("first", lifetime: 60), .answer(401), Self.token("second", lifetime: 60), .answer(204),
     ])
-    let source = try OAuth2ClientCredentials(client: OAuth2SourceTests.client())
+    let source = try OAuth2SourceTests.client().clientCredentials()
     let authenticator = try BearerAuthenticator(source: source, origins: [Origin("https://api.example")])
     let stack = TransportNetworkStack(transport, interceptors: [authenticator, .retry])
     _ = try await stack.fetch(Self.resource)
@@ -45,7 +45,7 @@ struct OneStackTests {
 
   @Test("A source without a stack that is asked outside of a call names what is missing")
   func noStack() async throws {
-    let source = try OAuth2ClientCredentials(client: OAuth2SourceTests.client())
+    let source = try OAuth2SourceTests.client().clientCredentials()
     let error = await #expect(throws: OAuth2Error.self) { try await source.token(replacing: nil) }
     #expect("\(try #require(error))".contains("the token source has no stack"))
   }
@@ -80,7 +80,7 @@ struct OneStackTests {
       .answer(204),
       .hang,
     ])
-    let source = try OAuth2ClientCredentials(client: OAuth2SourceTests.client())
+    let source = try OAuth2SourceTests.client().clientCredentials()
     let authenticator = try BearerAuthenticator(
       source: source, origins: [Origin("https://api.example")], leeway: .zero)
     var configuration = StackConfiguration(interceptors: [authenticator])

@@ -18,8 +18,7 @@ struct TokenEndpointDownTests {
   private func stack(
     _ api: ScriptedTransport, _ tokens: ScriptedTransport, eligibility: RetryInterceptor.Eligibility? = .standard
   ) throws -> TransportNetworkStack {
-    let source = try OAuth2ClientCredentials(
-      client: Sources.client(), stack: TransportNetworkStack(tokens, time: time.timeSource))
+    let source = try Sources.client().clientCredentials(stack: TransportNetworkStack(tokens, time: time.timeSource))
     return try stack(api, source, eligibility: eligibility)
   }
 
@@ -69,7 +68,7 @@ struct TokenEndpointDownTests {
     arguments: [RetryInterceptor.Eligibility.standard, .any])
   func oneStack(eligibility: RetryInterceptor.Eligibility) async throws {
     let transport = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed))
-    let source = try OAuth2ClientCredentials(client: Sources.client())
+    let source = try Sources.client().clientCredentials()
     let error = try await stack(transport, source, eligibility: eligibility).failure(of: .test())
     check(error, "connect/token_unavailable", attempts: 1)
     #expect(transport.requests.count == 3)
@@ -127,8 +126,8 @@ struct TokenEndpointDownTests {
     let error = try await stack(ScriptedTransport(repeatingLast: .answer(200)), tokens).failure(of: .test())
     check(error, "http/token_refused", attempts: 1)
     #expect(error.message.contains("401 invalid_client: who are you?") && error.hint?.contains("secret") == true)
-    guard case .noRequest(OAuth2Error.refused(let refusal)) = error.reason else { throw error }
-    #expect(refusal.error == "invalid_client" && tokens.requests.count == 1)
+    guard case .noRequest(OAuth2Error.refused(_, let word, _)) = error.reason else { throw error }
+    #expect(word == "invalid_client" && tokens.requests.count == 1)
   }
 
   @Test("An invalid token response, a slow endpoint and too many refreshes each have their stage")
@@ -141,7 +140,7 @@ struct TokenEndpointDownTests {
     #expect(noToken.message.contains("(its response has no access_token)"))
     for (cause, words) in [
       (AccessTokenError.refreshTimedOut(.seconds(1)), "timeout/token_unavailable"),
-      (.excessiveRefresh(.standard), "limit/token_unavailable"),
+      (.excessiveRefresh(5), "limit/token_unavailable"),
     ] {
       let error = Failure(FailureRecord(.noRequest(cause)))
       #expect("\(error.stage.rawValue)/\(error.code)" == words)
@@ -214,9 +213,10 @@ struct TokenEndpointDownTests {
     let stack = try stack(
       ScriptedTransport(repeatingLast: .answer(200)), ScriptedTransport(repeatingLast: Self.granted))
     let verdict = try #require(
-      await stack.explain(.test(.post)).retries.first { $0.failure == "no access token: its endpoint is down" })
+      await stack.explanation(of: .test(.post)).retries.first { $0.failure == "no access token: its endpoint is down" })
     #expect(verdict.isRetried)
-    let plain = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200))).explain(.test()).retries
+    let plain = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200)))
+      .explanation(of: .test()).retries
     #expect(!plain.contains { $0.failure.contains("token") })
   }
 }

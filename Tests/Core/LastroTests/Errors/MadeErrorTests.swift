@@ -4,6 +4,7 @@
 import Foundation
 import HTTPTypes
 import Lastro
+import LastroTesting
 import TestSupport
 import Testing
 
@@ -87,11 +88,13 @@ struct MadeErrorTests {
   }
 
   @Test("An error can be created with all its properties")
-  func parts() {
+  func parts() async throws {
+    let stack = TransportNetworkStack(transport: ScriptedTransport([.respond(status: 200)]))
+    let attempts = try await stack.fetch(.raw(ResourceRequest(url: "https://example.com/"))).response.ledger.attempts
     let response = ResourceResponse(head: HTTPResponse(status: .notFound), url: "https://example.com/")
     let error = Failure(
       .http(.notFound, Problem(name: "a")), request: "GET https://example.com/", response: response,
-      body: Data(#"{"token":"x"}"#.utf8), attempts: [Attempt(outcome: .status)],
+      body: Data(#"{"token":"x"}"#.utf8), attempts: attempts,
       retryEnd: .attemptLimit(7))
     #expect(error.apiError == Problem(name: "a") && error.statusCode == .notFound)
     #expect(error.request == "GET https://example.com/" && error.response?.url == "https://example.com/")

@@ -3,6 +3,7 @@
 import Foundation
 import HTTPTypes
 import LastroTesting
+import Logging
 import TestSupport
 import Testing
 
@@ -41,8 +42,8 @@ struct ExplanationTests {
     let stack = TransportNetworkStack(transport, configure: configure)
     var request = try ResourceRequest(method: method, url: url)
     request.body = body
-    return await stack.explain(
-      RawHTTPResource(request: request, interceptors: interceptors, options: options))
+    return await stack.explanation(
+      of: RawHTTPResource.raw(request, interceptors: interceptors, options: options))
   }
 
   private static func verdict(_ explanation: FetchExplanation, _ failure: String) throws -> (Bool, String) {
@@ -81,7 +82,7 @@ struct ExplanationTests {
   @Test("Interceptors are listed in order; those that cannot explain themselves are named and not run")
   func interceptors() async throws {
     let explanation = try await Self.explain(interceptors: [Opaque()]) { $0.interceptors = [.retry] }
-    #expect(explanation.interceptors.map(\.name) == ["RetryInterceptor", "Opaque"])
+    #expect(explanation.interceptors.map(\.name) == [".retry", "Opaque"])
     #expect(explanation.interceptors[0].explanation != nil && explanation.interceptors[1].explanation == nil)
     #expect(explanation.interceptors[1].credentialOrigins == ["https://partner.example"])
     let verdict = try #require(explanation.retries.first { $0.failure == "status 401" })
@@ -108,7 +109,7 @@ struct ExplanationTests {
   func refusals() async throws {
     struct Failing: Error {}
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200)))
-    let unmade = await stack.explain(RawHTTPResource(baseRequestMaking: BaseRequestMaking { throw Failing() }))
+    let unmade = await stack.explanation(of: RawHTTPResource(baseRequestMaking: BaseRequestMaking { throw Failing() }))
     #expect(unmade.request == nil && unmade.refusal == "Failing()" && unmade.retries.isEmpty)
     let refused = try await Self.explain { $0.maximumAttempts = 0 }
     #expect(refused.refusal?.contains("maximumAttempts") == true)
@@ -132,6 +133,22 @@ extension ExplanationTests {
     func sign(
       _ request: ResourceRequest, bodyDigest: MessageDigest?, context: AttemptContext
     ) async throws -> ResourceRequest { request }
+  }
+
+  @Test("Interceptors are named as a program writes them")
+  func names() async throws {
+    let origin = try Origin("https://api.example")
+    let bearer = try BearerAuthenticator(origins: [origin]) { _ in throw CancellationError() }
+    let explanation = try await Self.explain(interceptors: [
+      .retry(.maxRetries(1)), HTTPRetryPolicy.maxRetries(1), .logging(Logger(label: "test")),
+      .basic(user: "ann", password: "hush", origins: [origin]), .bearer("hush", for: "https://api.example"),
+      .apiKey("hush", header: "X-Key", origins: [origin]),
+      .digest(user: "ann", password: "hush", origins: [origin]), bearer,
+    ])
+    #expect(
+      explanation.interceptors.map(\.name) == [
+        ".retry", "HTTPRetryPolicy", ".logging", ".basic", ".bearer", ".apiKey", ".digest", "BearerAuthenticator",
+      ])
   }
 
   @Test("Authenticators explain what they add and do, without secrets, and signers are named")

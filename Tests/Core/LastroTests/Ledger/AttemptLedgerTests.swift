@@ -36,8 +36,7 @@ struct AttemptLedgerTests {
     let policy = HTTPRetryPolicy.backoff(.constant(delay: .milliseconds(500), until: .maxRetries(2)))
     let request = try ResourceRequest(method: .post, url: "https://api.example/pay?token=hush")
     let error = try await stack.failure(
-      of: RawHTTPResource(
-        request: request, interceptors: [RetryInterceptor(policy: policy)], options: options))
+      of: RawHTTPResource.raw(request, interceptors: [RetryInterceptor(policy: policy)], options: options))
     return (error.ledger, error)
   }
 
@@ -99,7 +98,7 @@ struct AttemptLedgerTests {
     timings.firstByte = .nanoseconds(1_000_499)
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
-    let text = String(decoding: try encoder.encode(timings), as: UTF8.self)
+    let text = String(decoding: try encoder.encode(timings.record), as: UTF8.self)
     #expect(text == #"{"first_byte_s":0.001,"queued_s":0.000247,"total_s":0.002247}"#)
     #expect(Duration.seconds(Int64.max).inRoundedSeconds == 9.223372036854776e18)
   }

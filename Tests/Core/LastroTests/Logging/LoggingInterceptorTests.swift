@@ -2,12 +2,13 @@
 
 import FoundationEssentials
 import HTTPTypes
-import Lastro
 import LastroSupport
 import LastroTesting
 import Logging
 import TestSupport
 import Testing
+
+@testable import Lastro
 
 @Suite("Logging", .timeLimit(.minutes(5)))
 struct LoggingInterceptorTests {
@@ -47,7 +48,7 @@ struct LoggingInterceptorTests {
       logger: logger, verbosity: verbosity, redaction: redaction, rendersCurlCommands: curl)
     let stack = TransportNetworkStack(transport: ScriptedTransport(steps))
     let request = try request ?? secretRequest()
-    _ = try? await stack.fetch(RawHTTPResource(request: request, interceptors: [interceptor]))
+    _ = try? await stack.fetch(RawHTTPResource.raw(request, interceptors: [interceptor]))
     return entries.withLock { $0 }
   }
 
@@ -164,8 +165,8 @@ struct LoggingInterceptorTests {
   func cancelled() async throws {
     let (logger, entries) = RecordingLogHandler.make()
     let stack = TransportNetworkStack(transport: ScriptedTransport([.fail(.cancelled(requestSent: true))]))
-    let resource = RawHTTPResource(
-      request: try Self.secretRequest(), interceptors: [LoggingInterceptor(logger: logger)])
+    let resource = RawHTTPResource.raw(
+      try Self.secretRequest(), interceptors: [LoggingInterceptor(logger: logger)])
     _ = try? await stack.fetch(resource)
     let last = try #require(entries.withLock { $0.last })
     #expect(last.message == "request cancelled")

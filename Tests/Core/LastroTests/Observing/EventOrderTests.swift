@@ -40,18 +40,17 @@ struct EventOrderTests {
     ])
   func theCheckerFindsWhatIsWrong(word: String, numbers: [Int]) {
     let grammar = EventGrammar()
-    grammar.observe(FetchEvent(.callStarted, attempt: 0))
+    grammar.observe(FetchEvent(kind: .callStarted, attempt: 0))
     for (index, letter) in word.split(separator: " ").enumerated() {
       let number = index < numbers.count ? numbers[index] : 1
       switch letter {
-      case "a": grammar.observe(FetchEvent(.attemptStarted(number: number), attempt: number))
+      case "a": grammar.observe(FetchEvent(kind: .attemptStarted(number: number), attempt: number))
       case "t":
-        grammar.observe(
-          FetchEvent(
-            .transferStarted(ResourceRequest(head: HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)))))
-      case "T": grammar.observe(FetchEvent(.transferEnded(.failure(.cancelled())), hop: 1))
-      case "e": grammar.observe(FetchEvent(.attemptEnded(Attempt(outcome: .failed))))
-      case "c": grammar.observe(FetchEvent(.callEnded(.failure(HTTPFetchError(.cancelled)))))
+        let head = HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)
+        grammar.observe(FetchEvent(kind: .transferStarted(ResourceRequest(head: head))))
+      case "T": grammar.observe(FetchEvent(kind: .transferEnded(.failure(.cancelled())), hop: 1))
+      case "e": grammar.observe(FetchEvent(kind: .attemptEnded(Attempt(outcome: .failed))))
+      case "c": grammar.observe(FetchEvent(kind: .callEnded(.failure(HTTPFetchError(.cancelled)))))
       default: break
       }
     }

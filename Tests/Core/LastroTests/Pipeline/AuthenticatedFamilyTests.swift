@@ -26,8 +26,7 @@ private actor Session: RequestAuthenticator, HTTPResourceInterceptor {
     retryState: Retry.State
   ) async -> Retry.Action {
     if let rule {
-      let metadata = HTTPRetryMetadata(request: request, body: body, response: response)
-      return rule.shouldRetry(with: error, state: retryState, metadata: metadata)
+      return rule.shouldRetry(with: error, state: retryState, metadata: (request, body, response))
     }
     guard response?.status == .unauthorized, version == 1 else { return .none }
     version = 2

@@ -257,6 +257,27 @@ struct HookPresenceTests {
     #expect(KnownHooks.of(Forwarding.self).present == .all)
   }
 
+  @Test("A standard interceptor works by itself, and behind an interceptor that forwards to it")
+  func standard() async throws {
+    let retry = StandardInterceptor.retry(.maxRetries(1))
+    let log = EventRecorder<String>()
+    let interceptors: [any HTTPResourceInterceptor] = [
+      retry, Forwarding(base: HookBase(name: "o", log: log), next: retry),
+    ]
+    for interceptor in interceptors {
+      let transport = ScriptedTransport([.fail(.connect, .connectFailed), .answer(200)])
+      _ = try await TransportNetworkStack(transport, interceptors: [interceptor]).fetch(.test(interceptors: []))
+      try transport.verify()
+    }
+    let sent = ["o makes", "o scheduled"]
+    #expect(log.events == sent + ["o failed"] + sent + ["o succeeded"])
+    let origin = try Origin("https://example.com")
+    let basic = try StandardInterceptor.basic(user: "u", password: "p", origins: [origin])
+    #expect(basic.credentialOrigins == [origin] && !basic.hooksWait)
+    let chain = InterceptorChain([retry, basic]).all
+    #expect(chain.first is RetryInterceptor && chain.last is BasicAuthenticator)
+  }
+
   @Test("Hooks of classes, subclasses, actors, enums and authenticators are called")
   func kinds() async throws {
     for _ in 0..<3 {

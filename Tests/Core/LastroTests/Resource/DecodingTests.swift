@@ -94,6 +94,24 @@ struct DecodingTests {
     #expect(failure.description.contains("items[1].name") && failure.description.contains("200"))
   }
 
+  @Test(
+    "The texts for null, for a missing value and for JSON that is cut short or wrong have the place",
+    arguments: [
+      (#"{"items":[{"name":"a"},{"name":null}]}"#, "at items[1].name: the value is null, String was expected"),
+      (#"{"items":[null]}"#, "at items[0]: the value is null, "),
+      (#"{"items":null}"#, "at items: the value is null, "),
+      (#"{"items":[{"name":"a"},{}]}"#, #"at items[1]: the key "name" is missing"#),
+      (#"{"items":[{"name":"a"},{"na"#, "the payload is not valid JSON: it ends after 27 bytes, within a value"),
+      (#"{"#, "the payload is not valid JSON: it ends after 1 byte, within a value"),
+      (#"{"items":[{"name":"a"}}"#, "the payload is not valid JSON: byte 23 cannot be there"),
+    ])
+  func places(text: String, description: String) throws {
+    struct Page: Decodable, Sendable { var items: [Model] }
+    let error = #expect(throws: DecodingError.self) { try Self.decode(Page.self, text) }
+    let failure = DecodeFailure(try #require(error), payload: Data(text.utf8), metadata: Self.response)
+    #expect("\(failure)".hasPrefix(description) && "\(failure)".hasSuffix(" (status 200)"), "\(failure)")
+  }
+
   @Test("A decoding failure of a stack without HTTP has no status")
   func foreignFailure() {
     let failure = DecodeFailure(TestError(), payload: 3, metadata: "x")
@@ -146,19 +164,15 @@ struct DecodingTests {
     }
   }
 
-  @Test("Error bodies decode as bytes and as text")
+  @Test("Error bodies decode as text")
   func plainErrors() throws {
-    let raw = ErrorDecoding<RawAPIError, Data, ResourceResponse>.raw
     let text = ErrorDecoding<TextAPIError, Data, ResourceResponse>.text
     for nothing in [nil, Data()] {
-      #expect(try raw.decode(nothing, Self.response) == nil)
       #expect(try text.decode(nothing, Self.response) == nil)
     }
     let page = Data("token=s3cr3t".utf8)
-    #expect(try raw.decode(page, Self.response) == RawAPIError(bytes: page))
     #expect(try text.decode(page, Self.response) == TextAPIError(text: "token=s3cr3t"))
     #expect(throws: (any Error).self) { try text.decode(Data([0xFF]), Self.response) }
-    #expect("\(RawAPIError(bytes: page))" == "an error of 12 bytes")
     #expect("\(TextAPIError(text: "token=s3cr3t"))" == "token=***")
   }
 

@@ -50,7 +50,7 @@ struct FirstGuessTests {
       ])
   }
 
-  @Test("A URL, and query items and fields that are known at run time, are taken as they are")
+  @Test("A URL and a literal query are taken as they are; values known at run time are wrapped in the parameter's type")
   func values() async throws {
     let url = try #require(URL(string: Self.url))
     let missing: String? = nil
@@ -58,15 +58,20 @@ struct FirstGuessTests {
     _ = try await stack.fetch(.get(url, query: ["page": 2, "q": "a b", "deep": true, "flag": missing]))
     _ = try await stack.fetch(.get(url, query: QueryItems(["b": "2", "a": "1"])))
     _ = try await stack.fetch(.get(url, query: QueryItems([1, 2].map { ("id", "\($0)") })))
+    let pairs = [("c", "3"), ("b", "4")]
+    _ = try await stack.fetch(.get(url, query: QueryItems(pairs)))
+    _ = try await stack.fetch(.get(url, headers: RawHeaders([("X-D", "4"), ("X-C", "3")])))
     _ = try await stack.fetch(.get(url, headers: RawHeaders(["X-B": "2", "X-A": "1"])))
     #expect(
       try await sent == [
         "GET /users", "GET /users?page=2&q=a%20b&deep=true&flag", "GET /users?a=1&b=2", "GET /users?id=1&id=2",
-        "GET /users",
+        "GET /users?c=3&b=4", "GET /users", "GET /users",
       ])
-    let fields = try #require(transport.requests.last?.head.headerFields)
-    #expect(fields.map(\.name.rawName).filter { $0.hasPrefix("X-") } == ["X-A", "X-B"])
+    let names = transport.requests.suffix(2).map { $0.head.headerFields.map(\.name.rawName) }
+    #expect(names.map { $0.filter { $0.hasPrefix("X-") } } == [["X-D", "X-C"], ["X-A", "X-B"]])
     #expect(try ResourceRequest(url: url).head.path == "/users")
+    #expect(try ResourceRequest(method: "QUERY", url: url).head.method.rawValue == "QUERY")
+    #expect(throws: TransportError.self) { try ResourceRequest(method: "NO WORD", url: url) }
   }
 
   @Test("A body may use a variable that is changed later, and its error fails the fetch")
@@ -75,7 +80,9 @@ struct FirstGuessTests {
     _ = try await stack.fetch(.send(.post, Self.url, body: .raw(text)))
     text = "two"
     _ = try await stack.fetch(.send(.post, Self.url, body: .raw(text)))
-    #expect(try await sent == ["POST /users one", "POST /users two"])
+    _ = try await stack.fetch(.send(.post, Self.url, body: "\(text) and three"))
+    #expect(try await sent == ["POST /users one", "POST /users two", "POST /users two and three"])
+    #expect(transport.requests.last?.body.contentType == "text/plain; charset=utf-8")
     do {
       _ = try await stack.fetch(.send(.put, Self.url, body: .file(path: "/no/such/file")))
       Issue.record("a body without a file was sent")
@@ -83,6 +90,14 @@ struct FirstGuessTests {
       // Without a cast: the error has the fetch's type.
       #expect(error.code == .invalidBody && error.ledger.attempts.count == 1)
     }
+  }
+
+  @Test("A field of a response is read by its name as text, in any case")
+  func fields() async throws {
+    let transport = ScriptedTransport([.respond(status: .ok, headers: [.eTag: "\"1\""])])
+    let response = try await TransportNetworkStack(transport).fetch(.get(Self.url)).response
+    #expect(response.headers["etag"] == "\"1\"")
+    #expect(response.headers["ETag"] == response.headerFields[.eTag])
   }
 
   @Test("A JSON body that was made outside the call is written by the encoder of the stack")

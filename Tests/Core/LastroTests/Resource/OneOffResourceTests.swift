@@ -85,13 +85,14 @@ struct OneOffResourceTests {
 
   @Test("A static bearer token is checked, and its explanation does not show it")
   func bearer() async throws {
-    let token = try APIKeyAuthenticator.bearer("t0ken", for: "https://example.com")
+    let interceptor = try StandardInterceptor.bearer("t0ken", for: "https://example.com")
+    let token = try #require(interceptor.base as? APIKeyAuthenticator)
     #expect(token.explanation == "sends a bearer token" && token.origins.map(\.description) == ["https://example.com"])
     for (value, origin) in [
       ("", "https://a.example"), ("a b", "https://a.example"), ("a", "http://a.example"), ("a", "x"),
     ] {
-      #expect(throws: ConfigurationError.self) { try APIKeyAuthenticator.bearer(Secret(value), for: origin) }
+      #expect(throws: ConfigurationError.self) { try StandardInterceptor.bearer(Secret(value), for: origin) }
     }
-    #expect(throws: ConfigurationError.self) { try APIKeyAuthenticator.bearer("a") }
+    #expect(throws: ConfigurationError.self) { try StandardInterceptor.bearer("a") }
   }
 }

@@ -32,7 +32,7 @@ struct RetryInterceptorTests {
     let transport = ScriptedTransport([.respond(status: 503), .respond(status: 200, body: "[1]")])
     var configuration = StackConfiguration()
     configuration.timeSource = ManualClock(autoAdvance: true).timeSource
-    configuration.interceptors = [RetryInterceptor(policy: .maxRetries(1))]
+    configuration.interceptors = [.retry(.maxRetries(1))]
     let stack = TransportNetworkStack(transport: transport, configuration: configuration)
     let answer = try await stack.fetch(HTTPResource<[Int], TextAPIError>.get("https://api.example.org/"))
     #expect(answer.value == [1])

@@ -12,10 +12,10 @@ struct StandardPolicyTests {
   static func metadata(_ status: Int, retryAfter: String? = nil) -> HTTPRetryMetadata {
     var head = HTTPResponse(status: .init(code: status))
     head.headerFields[.retryAfter] = retryAfter
-    return HTTPRetryMetadata(response: ResourceResponse(head: head, url: "https://example.com/"))
+    return (nil, nil, ResourceResponse(head: head, url: "https://example.com/"))
   }
 
-  static func delays(_ policy: HTTPRetryPolicy, _ metadata: HTTPRetryMetadata = .init()) -> [Retry.Delay] {
+  static func delays(_ policy: HTTPRetryPolicy, _ metadata: HTTPRetryMetadata = (nil, nil, nil)) -> [Retry.Delay] {
     var state = Retry.State.empty
     var delays: [Retry.Delay] = []
     while delays.count < 100,
@@ -71,7 +71,8 @@ struct StandardPolicyTests {
       #expect(throws: ConfigurationError.self) { try HTTPRetryPolicy.standard(attempts: 2, cap: bad) }
     }
     let huge = try HTTPRetryPolicy.standard(attempts: .max, baseDelay: .seconds(Int64.max), random: .seeded(1))
-    guard case .retryAfter(let delay) = huge.shouldRetry(with: TestError(), state: .empty, metadata: .init()) else {
+    guard case .retryAfter(let delay) = huge.shouldRetry(with: TestError(), state: .empty, metadata: (nil, nil, nil))
+    else {
       throw TestFailure("no delay")
     }
     #expect(delay < .seconds(20))

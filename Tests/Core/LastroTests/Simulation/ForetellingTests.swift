@@ -23,7 +23,7 @@ struct ForetellingTests {
     ]
     var facts: [RetryDecision.Facts] = []
     for action in actions {
-      for veto in [nil, RetryVeto.trust, .deadlinePassed, .bodyConsumed, .notIdempotent(.post)] {
+      for veto in [nil, Retry.End.trust, .deadlinePassed, .bodyConsumed, .notIdempotent(.post)] {
         for attempts in [1, 2, 3] {
           for demand: Duration? in [nil, .seconds(1), .seconds(2), .seconds(60), .seconds(61)] {
             for left: Duration? in [nil, .seconds(1), .milliseconds(2_001), .seconds(61)] {
@@ -77,8 +77,8 @@ struct ForetellingTests {
   private static func code(of facts: RetryDecision.Facts, _ wanted: Duration?) -> String? {
     guard let action = facts.action else { return "deadline" }
     if case .none = action { return nil }
-    if case .noRetry = action { return facts.veto?.isFinal == true ? facts.veto?.end.code : "retries" }
-    if let veto = facts.veto { return veto.end.code }
+    if case .noRetry = action { return facts.veto.map(RetryVeto.isFinal) == true ? facts.veto?.code : "retries" }
+    if let veto = facts.veto { return veto.code }
     if facts.attempts >= facts.maximumAttempts { return "attempts" }
     if let demand = facts.demand, demand > facts.longestDemand { return "retry_after" }
     let wait = max(wanted ?? .zero, facts.demand ?? .zero)

@@ -13,7 +13,7 @@ import Testing
 struct OutageTests {
   static let calls = 1_000
 
-  @Test("A thousand consecutive calls over several stacks keep the load near the number of calls, and all recover")
+  @Test("A thousand consecutive calls in an outage add few retries, and the quota refills after the outage")
   func oneAfterTheOther() async throws {
     for outage in [0, 1, 10, 30, 3_600] {
       let clock = ManualClock(autoAdvance: true)

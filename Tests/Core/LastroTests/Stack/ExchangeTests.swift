@@ -229,7 +229,7 @@ private final class Observer: FetchObserver {
       case .attemptEnded(let attempt): "\(attempt.outcome) \(attempt.status?.code ?? 0)"
       case .callEnded(.success(let response)): "succeeded \(response.status.code) of \(response.attempts.count)"
       case .callEnded(.failure(let error)): "\(error.words)"
-      case .bodyEnded(let end): "body \(end.bytes)"
+      case .bodyEnded(let bytes, _, _): "body \(bytes)"
       default: nil
       }
     if let text { events.withLock { $0.append(text) } }

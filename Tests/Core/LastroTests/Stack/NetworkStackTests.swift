@@ -96,29 +96,6 @@ struct NetworkStackTests {
     #expect(try decoded.get().value == 8)
   }
 
-  @Test("Completions are called on the given callback queue")
-  func queues() async {
-    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-      dictionary.fetch(.init(text: "word"), callbackOn: .mainActor) { _ in
-        MainActor.assertIsolated()
-        continuation.resume()
-      }
-    }
-    let key = TaskLocalMark()
-    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-      let queue = CallbackQueue { work in TaskLocalMark.$isInside.withValue(true) { work() } }
-      dictionary.fetch(.init(text: "word"), callbackOn: queue) { _ in
-        #expect(key.value)
-        continuation.resume()
-      }
-    }
-  }
-
-  private struct TaskLocalMark: Sendable {
-    @TaskLocal static var isInside = false
-    var value: Bool { Self.isInside }
-  }
-
   private struct Stopping: NetworkStack {
     struct Failure: CancellationTelling { var isCancelled: Bool }
     func fetch(_ resource: Bool) async throws(Failure) -> Fetched<Int, Int> {

@@ -46,7 +46,7 @@ struct StackDefaultsTests {
     return "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")"
   }
 
-  @Test("The base URL replaces an endpoint's, whatever slashes are at the join")
+  @Test("The base URL replaces an endpoint's, however many slashes meet")
   func baseURL() async throws {
     for (base, own, path, expected) in [
       ("http://127.0.0.1:81", "https://a.example", "users/1", "http://127.0.0.1:81/users/1"),
@@ -73,7 +73,7 @@ struct StackDefaultsTests {
     #expect(try await Self.url(of: .get("/me", query: ["a": "b"]), base) == "https://b.example/v2/me?a=b")
     #expect(try await Self.url(of: .get("https://c.example/me"), base) == "https://c.example/me")
     let stack = TransportNetworkStack(ScriptedTransport()) { $0.baseURL = "https://b.example/v2" }
-    let plan = await stack.explain(HTTPResource<NoContent, APIFailure>(Relative()))
+    let plan = await stack.explanation(of: HTTPResource<NoContent, APIFailure>(Relative()))
     #expect(plan.request == "GET https://b.example/v2/items/1?page=2&key=***" && plan.refusal == nil)
   }
 

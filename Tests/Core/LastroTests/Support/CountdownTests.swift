@@ -18,7 +18,7 @@ struct CountdownTests {
     #expect(countdown.left == .zero)
   }
 
-  @Test("Without a limit the countdown never ends, and a negative limit has ended")
+  @Test("A countdown without a limit never ends; a negative limit ends at once")
   func extremes() {
     #expect(Countdown(nil).left == nil)
     #expect(Countdown(.seconds(-1), now: ManualClock().timeSource.now).left == .zero)

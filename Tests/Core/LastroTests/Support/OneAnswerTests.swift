@@ -64,7 +64,7 @@ struct OneAnswerTests {
     for _ in 0..<1_000 { await Task.yield() }
     waiter = answer.settle("given").waiter
     #expect(answer.settle("again").isFirst == false)
-    waiter?.wake()
+    waiter?.resume()
     #expect(await task.value == "given")
   }
 

@@ -65,7 +65,7 @@ struct EvaluatorConfigurationTests {
     let policies: [PinningPolicy] = try [
       .test("example.com", includeSubdomains: true), .test("api.example.com"),
       .test("deep.example.com", includeSubdomains: true), .test("alone.test"),
-      PinningPolicy(ipAddress: "192.0.2.1", pinnedHashes: PinningPolicyTests.pins),
+      PinningPolicy("192.0.2.1", pins: PinningPolicyTests.pins),
     ]
     for policies in [policies, policies.reversed()] {
       let configuration = try Configuration(pinningPolicies: policies)

@@ -114,12 +114,12 @@ struct PinLintTests {
     // Different pins of equal strictness are the purpose of a child's policy.
     #expect(try lint(parent, good(pins: ["\(chain.root.pin)", Self.backup])).isEmpty)
     // A parent whose policy is off, or that does not cover the child, does not count.
-    #expect(try summary(lint(.excluding(domainName: "example.com"), good())) == ["note off"])
+    #expect(try summary(lint(.excluding("example.com"), good())) == ["note off"])
   }
 
   @Test("A policy that excludes a host without effect is found")
   func unreachable() throws {
-    let excluding = try PinningPolicy.excluding(domainName: TrustChain.domain)
+    let excluding = try PinningPolicy.excluding(TrustChain.domain)
     #expect(try summary(lint(excluding, allowing: true)) == ["warning unreachable"])
     #expect(try summary(lint(excluding)) == ["note off"])
     #expect(try summary(lint(good("example.com"), excluding, allowing: true)) == ["note off"])
@@ -149,7 +149,7 @@ struct PinLintTests {
   @Test("A policy that is off is judged by what its parent would do")
   func off() throws {
     func finding(_ parent: PinningPolicy, pins: Bool = false, after days: Double = 0) throws -> Finding? {
-      let child: PinningPolicy = try pins ? good(mode: .off) : .excluding(domainName: TrustChain.domain)
+      let child: PinningPolicy = try pins ? good(mode: .off) : .excluding(TrustChain.domain)
       return try lint(parent, child, after: days).first { $0.host.text == TrustChain.domain }
     }
     let soft = try good("example.com", expiration: .fallBack(after: now.addingTimeInterval(100 * Self.day)))

@@ -25,7 +25,7 @@ struct PinningCodingTests {
   @Test("Omitted members have the defaults of the Swift initializers")
   func defaults() throws {
     let policy = try Self.policy(#""domain": "Example.com", "pins": \#(Self.pins)"#)
-    #expect(try policy == PinningPolicy(domainName: "example.com", pinnedHashes: PinningPolicyTests.pins))
+    #expect(try policy == PinningPolicy("example.com", pins: PinningPolicyTests.pins))
     let configuration = try Self.read(#"{"policies": [{"domain": "a.example", "pins": \#(Self.pins)}]}"#)
     #expect(!configuration.allowNotPinnedDomains && configuration.certificateCheckingOrder == .leafToRoot)
   }
@@ -36,9 +36,9 @@ struct PinningCodingTests {
       pinningPolicies: [
         .test("a.example", includeSubdomains: true, expiration: .refuse(after: .manual(0.5)), mode: .reportOnly),
         .test("b.example", expiration: .fallBack(after: .distantFuture), pins: [SPKIHash.made(of: 3)]),
-        .test("off.example", mode: .off), .excluding(domainName: "free.a.example", includeSubdomains: true),
-        PinningPolicy(ipAddress: "2001:db8::1", pinnedHashes: PinningPolicyTests.pins),
-        .excluding(ipAddress: "192.0.2.7"), .excluding(ipAddress: "2001:db8::2"),
+        .test("off.example", mode: .off), .excluding("free.a.example", includeSubdomains: true),
+        PinningPolicy("2001:db8::1", pins: PinningPolicyTests.pins),
+        .excluding("192.0.2.7"), .excluding("2001:db8::2"),
       ], certificateCheckingOrder: .rootToLeaf, allowNotPinnedDomains: true)
     let text = configuration.json()
     #expect(try Self.read(text) == configuration)
@@ -51,7 +51,7 @@ struct PinningCodingTests {
   @Test("An excluded IP address is read and written")
   func excludedAddress() throws {
     let policy = try Self.policy(#""ipAddress": "::FFFF:192.0.2.7", "mode": "off""#)
-    #expect(try policy == .excluding(ipAddress: "192.0.2.7") && policy?.host.isIPAddress == true)
+    #expect(try policy == .excluding("192.0.2.7") && policy?.host.isIPAddress == true)
     #expect(policy?.swiftSource == #"try PinningPolicy.excluding("192.0.2.7")"#)
     // The pins are kept for the time when the policy is enabled again.
     #expect(try Self.policy(#""ipAddress": "::1", "mode": "off", "pins": \#(Self.pins)"#)?.pins.count == 2)
@@ -60,7 +60,7 @@ struct PinningCodingTests {
   @Test("The file has the documented form")
   func form() throws {
     let policy = try PinningPolicy(
-      domainName: "example.com", expiration: .fallBack(after: .manual()), pinnedHashes: PinningPolicyTests.pins)
+      "example.com", expiration: .fallBack(after: .manual()), pins: PinningPolicyTests.pins)
     #expect(
       try Configuration(pinningPolicies: [policy]).json() == """
         {
@@ -102,6 +102,7 @@ struct PinningCodingTests {
     (#""ipAddress": "::1""#, ["the policy has no pins", "PinningPolicy.excluding"]),
     (#""domain": "*.a.example", "pins": \#(pins)"#, ["wildcard", "includeSubdomains"]),
     (#""domain": "::1", "pins": \#(pins)"#, ["ipAddress"]),
+    (#""domain": "127.0.0.1", "includeSubdomains": true, "pins": ["no"]"#, ["\"127.0.0.1\" is an IP address"]),
     (#""domain": "com", "includeSubdomains": true, "pins": \#(pins)"#, ["anyone may register"]),
     (
       good + #", "includeSubdomain": true"#,

@@ -18,12 +18,12 @@ struct PolicySwapTests {
     #expect(try evaluator.decision(on: chain.trust()).failure?.reason == .noPinMatches)
     let before = evaluator.revision
     let configuration = try Configuration(pinningPolicies: [.test(pins: ["\(chain.leaf.pin)"])])
-    evaluator.replaceConfiguration(configuration)
+    evaluator.configuration = configuration
     #expect(evaluator.configuration == configuration && evaluator.revision != before)
-    #expect(try evaluator.decision(on: chain.trust()) == .accepted(.pinned))
+    #expect(try evaluator.decision(on: chain.trust()) == .success(.pinned))
     // Setting an equal configuration again also changes the revision.
     let after = evaluator.revision
-    evaluator.replaceConfiguration(configuration)
+    evaluator.configuration = configuration
     #expect(evaluator.revision != after && evaluator.revision != before)
   }
 
@@ -44,7 +44,7 @@ struct PolicySwapTests {
       note()
     }
     #expect(seen.count == 3)
-    evaluator.replaceConfiguration(configuration)
+    evaluator.configuration = configuration
     note()
     #expect(seen.count == 4 && Set(seen).count == 4)
   }
@@ -74,12 +74,11 @@ struct PolicySwapTests {
         reads.record(())
         return .zero
       })
-    let never = try Configuration(pinningPolicies: [.test(), .excluding(domainName: "a.example")])
+    let never = try Configuration(pinningPolicies: [.test(), .excluding("a.example")])
     let evaluator = ServerTrustEvaluator(configuration: never, timeSource: time)
     _ = evaluator.revision
     #expect(reads.count == 0)
-    evaluator.replaceConfiguration(
-      try Configuration(pinningPolicies: [.test(expiration: .refuse(after: .manual()))]))
+    evaluator.configuration = try Configuration(pinningPolicies: [.test(expiration: .refuse(after: .manual()))])
     _ = evaluator.revision
     #expect(reads.count == 1)
   }
@@ -98,14 +97,14 @@ struct PolicySwapTests {
       for index in 0..<4 {
         group.addTask {
           for round in 0..<200 {
-            evaluator.replaceConfiguration((round + index).isMultiple(of: 2) ? accepting : refusing)
+            evaluator.configuration = (round + index).isMultiple(of: 2) ? accepting : refusing
           }
         }
         group.addTask {
           var last: UInt64 = 0
           for _ in 0..<500 {
             let decision = evaluator.decision(on: trust)
-            #expect(decision == .accepted(.pinned) || decision.failure?.reason == .hostNotPinned)
+            #expect(decision == .success(.pinned) || decision.failure?.reason == .hostNotPinned)
             let revision = evaluator.revision
             #expect(revision >= last)
             last = revision

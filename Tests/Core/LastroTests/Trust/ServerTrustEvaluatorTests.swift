@@ -34,7 +34,7 @@ struct ServerTrustEvaluatorTests {
         pinningPolicies: [.test(pins: Self.pins(pinned, of: chain))], certificateCheckingOrder: order)
       let evaluator = ServerTrustEvaluator(configuration: configuration)
       _ = try evaluator.judge(chain.trust())
-      #expect(try evaluator.decision(on: chain.trust()) == .accepted(.pinned))
+      #expect(try evaluator.decision(on: chain.trust()) == .success(.pinned))
     }
   }
 
@@ -80,7 +80,7 @@ struct ServerTrustEvaluatorTests {
     let trust = try chain.trust(host)
     let failure = try #require(throws: TrustFailure.self) { try ServerTrustEvaluator(policy).judge(trust) }
     #expect(failure == TrustFailure(.hostNotPinned, trust: trust))
-    #expect(try ServerTrustEvaluator(policy, allowNotPinnedDomains: true).decision(on: trust) == .accepted(.validated))
+    #expect(try ServerTrustEvaluator(policy, allowNotPinnedDomains: true).decision(on: trust) == .success(.validated))
   }
 
   @Test("Certificates outside the verified chain do not count, and neither does an empty chain")
@@ -89,7 +89,7 @@ struct ServerTrustEvaluatorTests {
     let policy = try PinningPolicy.test(pins: ["\(chain.unrelated.pin)"])
     let evaluator = try ServerTrustEvaluator(policy)
     let trust = try chain.trust(others: [chain.unrelated])
-    #expect(evaluator.decision(on: trust) == .refused(TrustFailure(.noPinMatches, trust: trust, policy: policy)))
+    #expect(evaluator.decision(on: trust) == .failure(TrustFailure(.noPinMatches, trust: trust, policy: policy)))
     let nothing = ServerTrust(host: trust.host, chain: [], otherCertificates: [chain.unrelated])
     #expect(evaluator.decision(on: nothing).failure?.reason == .noPinMatches)
   }
@@ -109,13 +109,13 @@ struct ServerTrustEvaluatorTests {
   func excluding() throws {
     let chain = try TrustChain()
     let evaluator = try ServerTrustEvaluator(
-      .test("example.com", includeSubdomains: true), .excluding(domainName: "free.example.com"))
-    #expect(try evaluator.decision(on: chain.trust("free.example.com")) == .accepted(.validated))
+      .test("example.com", includeSubdomains: true), .excluding("free.example.com"))
+    #expect(try evaluator.decision(on: chain.trust("free.example.com")) == .success(.validated))
     #expect(try evaluator.decision(on: chain.trust("a.free.example.com")).failure?.reason == .noPinMatches)
     let deep = try ServerTrustEvaluator(
       .test("example.com", includeSubdomains: true),
-      .excluding(domainName: "free.example.com", includeSubdomains: true))
-    #expect(try deep.decision(on: chain.trust("a.free.example.com")) == .accepted(.validated))
+      .excluding("free.example.com", includeSubdomains: true))
+    #expect(try deep.decision(on: chain.trust("a.free.example.com")) == .success(.validated))
   }
 
   @Test("Modes enforce, report or skip the check")
@@ -123,12 +123,12 @@ struct ServerTrustEvaluatorTests {
     let chain = try TrustChain()
     let trust = try chain.trust()
     #expect(try ServerTrustEvaluator(.test(mode: .enforce)).decision(on: trust).failure?.reason == .noPinMatches)
-    #expect(try ServerTrustEvaluator(.test(mode: .reportOnly)).decision(on: trust) == .accepted(.reported))
-    #expect(try ServerTrustEvaluator(.test(mode: .off)).decision(on: trust) == .accepted(.validated))
+    #expect(try ServerTrustEvaluator(.test(mode: .reportOnly)).decision(on: trust) == .success(.reported))
+    #expect(try ServerTrustEvaluator(.test(mode: .off)).decision(on: trust) == .success(.validated))
     let expired = try PinningPolicy.test(expiration: .refuse(after: .manual(-1)), mode: .reportOnly)
-    #expect(try ServerTrustEvaluator(expired).decision(on: trust) == .accepted(.reported))
+    #expect(try ServerTrustEvaluator(expired).decision(on: trust) == .success(.reported))
     let good = try PinningPolicy.test(pins: ["\(chain.leaf.pin)"], mode: .reportOnly)
-    #expect(try ServerTrustEvaluator(good).decision(on: trust) == .accepted(.pinned))
+    #expect(try ServerTrustEvaluator(good).decision(on: trust) == .success(.pinned))
   }
 
   @Test("The last moment before expiration still counts; after it the policy's choice applies, and no parent's")
@@ -142,14 +142,14 @@ struct ServerTrustEvaluatorTests {
     clock.advance(by: .seconds(10))
     #expect(evaluator.decision(on: trust).failure?.reason == .noPinMatches)
     clock.advance(by: .milliseconds(1))
-    #expect(evaluator.decision(on: trust) == .accepted(.policyExpired))
+    #expect(evaluator.decision(on: trust) == .success(.policyExpired))
   }
 
   @Test("A proxy needs no policy, and must satisfy the one it has")
   func proxies() throws {
     let chain = try TrustChain()
     let evaluator = try ServerTrustEvaluator(.test())
-    #expect(try evaluator.decision(on: chain.trust("proxy.test", role: .proxy)) == .accepted(.validated))
+    #expect(try evaluator.decision(on: chain.trust("proxy.test", role: .proxy)) == .success(.validated))
     #expect(try evaluator.decision(on: chain.trust("proxy.test", role: .server)).failure?.reason == .hostNotPinned)
     #expect(try evaluator.decision(on: chain.trust(role: .proxy)).failure?.reason == .noPinMatches)
   }
@@ -164,17 +164,17 @@ struct ServerTrustEvaluatorTests {
     #expect(failure.reason == .plaintext && failure.trust.port == 80 && failure.code == .plaintextRefused)
     let old = Date.manual(-1)
     #expect(try judge(.test(expiration: .refuse(after: old))).failure?.reason == .policyExpired(old))
-    #expect(try judge(.test(expiration: .fallBack(after: old))) == .accepted(.plain))
-    #expect(try judge(.test(mode: .reportOnly)) == .accepted(.plain))
-    #expect(try judge(.test(mode: .off)) == .accepted(.plain))
+    #expect(try judge(.test(expiration: .fallBack(after: old))) == .success(.plain))
+    #expect(try judge(.test(mode: .reportOnly)) == .success(.plain))
+    #expect(try judge(.test(mode: .off)) == .success(.plain))
     #expect(try judge(.test("a.example")).failure?.reason == .hostNotPinned)
-    #expect(try judge(.test("a.example"), allowing: true) == .accepted(.plain))
+    #expect(try judge(.test("a.example"), allowing: true) == .success(.plain))
     // The IPv6 forms name the same host.
-    let address = try PinningPolicy(ipAddress: "10.0.0.1", pinnedHashes: PinningPolicyTests.pins)
+    let address = try PinningPolicy("10.0.0.1", pins: PinningPolicyTests.pins)
     for text in ["10.0.0.1", "::ffff:10.0.0.1", "[::FFFF:a00:1]"] {
       #expect(try judge(address, allowing: true, HostName(text)).failure?.reason == .plaintext)
     }
-    #expect(try judge(address, allowing: true, HostName("::ffff:10.0.0.2")) == .accepted(.plain))
+    #expect(try judge(address, allowing: true, HostName("::ffff:10.0.0.2")) == .success(.plain))
   }
 
   @Test("The explanation says which policy applies and what it demands")
@@ -183,7 +183,7 @@ struct ServerTrustEvaluatorTests {
     let evaluator = try ServerTrustEvaluator(
       .test("example.com", includeSubdomains: true, expiration: .refuse(after: .manual(10))),
       .test("soft.example.com", expiration: .fallBack(after: .manual(10)), mode: .reportOnly),
-      .excluding(domainName: "free.example.com"), clock: clock)
+      .excluding("free.example.com"), clock: clock)
     func explanation(_ host: String) throws -> String { evaluator.explanation(for: try HostName(host)) }
     #expect(
       try explanation("www.example.com")
@@ -208,10 +208,10 @@ struct TrustChain {
   let unrelated: PeerCertificate
 
   /// - Parameter hosts: the names in the leaf.
-  init(hosts: [String] = [domain], validity: CertificateValidity = .days(365)) throws {
+  init(hosts: [String] = [domain]) throws {
     let root = try CertificateAuthority(commonName: "Test root", keyType: .p521)
     let intermediate = try root.intermediate(commonName: "Test intermediate", keyType: .p384)
-    let leaf = try intermediate.issue(hosts: hosts, validity: validity)
+    let leaf = try intermediate.issue(hosts: hosts)
     self.root = try PeerCertificate(minted: root.certificatePEM)
     self.intermediate = try PeerCertificate(minted: intermediate.certificatePEM)
     self.leaf = try PeerCertificate(minted: leaf.certificatePEM)
@@ -245,7 +245,7 @@ extension PinningPolicy {
     pins: [String] = [SPKIHash.made(of: 1), SPKIHash.made(of: 2)], mode: Mode = .enforce
   ) throws -> PinningPolicy {
     try PinningPolicy(
-      domainName: domain, includeSubdomains: includeSubdomains, expiration: expiration, pinnedHashes: Set(pins),
+      domain, includeSubdomains: includeSubdomains, expiration: expiration, pins: Set(pins),
       enforceBackupPin: false, mode: mode)
   }
 }
@@ -263,8 +263,8 @@ extension ServerTrustEvaluator {
 }
 
 extension TrustDecision {
-  var verdict: TrustVerdict? { if case .accepted(let verdict) = self { verdict } else { nil } }
-  var failure: TrustFailure? { if case .refused(let failure) = self { failure } else { nil } }
+  var verdict: TrustVerdict? { if case .success(let verdict) = self { verdict } else { nil } }
+  var failure: TrustFailure? { if case .failure(let failure) = self { failure } else { nil } }
 }
 
 extension Date {

@@ -15,8 +15,8 @@ struct TrustFailureTests {
   static func failure(others: Int = 1) throws -> (TrustFailure, TrustChain) {
     let chain = try TrustChain()
     let policy = try PinningPolicy(
-      domainName: "example.com", includeSubdomains: true, expiration: .refuse(after: .manual(60)),
-      pinnedHashes: [SPKIHash.made(of: 1), SPKIHash.made(of: 2)])
+      "example.com", includeSubdomains: true, expiration: .refuse(after: .manual(60)),
+      pins: [SPKIHash.made(of: 1), SPKIHash.made(of: 2)])
     let trust = try chain.trust(port: 8443, others: Array(repeating: chain.unrelated, count: others))
     return (TrustFailure(.noPinMatches, trust: trust, policy: policy), chain)
   }
@@ -130,9 +130,9 @@ struct TrustFailureTests {
     let policy = try PinningPolicy.test(pins: [SPKIHash.made(of: 1)], mode: mode)
     let last = mode == .enforce ? "  enforceBackupPin: false)" : "  mode: .\(mode.rawValue))"
     #expect(policy.swiftSource.hasSuffix(last) && policy.swiftSource.contains("  enforceBackupPin: false"))
-    let address = try PinningPolicy(ipAddress: "::1", pinnedHashes: PinningPolicyTests.pins, mode: mode)
+    let address = try PinningPolicy("::1", pins: PinningPolicyTests.pins, mode: mode)
     #expect(address.swiftSource.contains("  \"::1\",\n"))
-    let excluding = try PinningPolicy.excluding(domainName: "a.example", includeSubdomains: true)
+    let excluding = try PinningPolicy.excluding("a.example", includeSubdomains: true)
     #expect(
       excluding.swiftSource == "try PinningPolicy.excluding(\"a.example\", includeSubdomains: true)")
   }
@@ -161,7 +161,7 @@ struct TrustFailureTests {
     #expect(error.ledger.description.contains("trust/pin_mismatch"))
   }
 
-  @Test("A judge's text about a host whose name resembles a secret stays whole, and about others it is masked")
+  @Test("A refusal names a host that resembles a secret, and masks a secret in a judge's text")
   func names() async throws {
     let chain = try TrustChain()
     let trust = try chain.trust("token-service", port: 8443)

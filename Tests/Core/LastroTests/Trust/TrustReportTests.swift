@@ -64,8 +64,7 @@ struct TrustReportTests {
     _ = try evaluator.decision(on: chain.trust(port: 8443))
     _ = try evaluator.decision(on: TrustChain().trust())
     _ = try evaluator.decision(on: chain.trust(role: .proxy))
-    evaluator.replaceConfiguration(
-      try .init(pinningPolicies: [.test(pins: [SPKIHash.made(of: 7)], mode: .reportOnly)]))
+    evaluator.configuration = try .init(pinningPolicies: [.test(pins: [SPKIHash.made(of: 7)], mode: .reportOnly)])
     _ = try evaluator.decision(on: chain.trust())
     let reports = await inbox.take(6)
     #expect(reports.map(\.suppressed) == [0, 5, 0, 0, 0, 0])
@@ -204,7 +203,7 @@ struct TrustReportTests {
     expected.notPinnedBlocked = 1
     expected.notPinnedAccepted = 1
     #expect(evaluator.statistics == expected)
-    evaluator.replaceConfiguration(try .init(pinningPolicies: [.test("hard.example", mode: .reportOnly)]))
+    evaluator.configuration = try .init(pinningPolicies: [.test("hard.example", mode: .reportOnly)])
     #expect(evaluator.statistics.policies.keys.map(\.text) == ["hard.example"])
   }
 }

@@ -9,6 +9,8 @@ import Testing
 struct ByteSearchTests {
   @Test("Every byte is found at every position, alone and beside its neighbours")
   func values() {
+    // `#expect` is slow, and this loop is long.
+    var (cases, wrong) = (0, [[UInt8]]())
     for length in [1, 7, 8, 9, 17] {
       for place in 0..<length {
         for byte in UInt8.min...UInt8.max {
@@ -20,39 +22,49 @@ struct ByteSearchTests {
             let isRight =
               isValid == bytes.allSatisfy(FieldSyntax.isValue) && lineFeed == bytes.firstIndex(of: 0x0A)
               && (!isValid || isASCII == bytes.allSatisfy { $0 < 0x80 })
-            // `#expect` is slow, and this loop is long.
-            if !isRight { Issue.record("\(bytes)") }
+            cases += 1
+            if !isRight { wrong.append(bytes) }
           }
         }
       }
     }
+    #expect(cases == 42 * 256 * 5)
+    #expect(wrong.isEmpty)
   }
 
   @Test("The first LF is found from every position, whatever precedes it")
   func lineFeeds() {
+    var (cases, wrong) = (0, [String]())
     for first in 0..<20 {
       for second in first..<20 {
         var bytes = [UInt8](repeating: 0x0B, count: 20)
         (bytes[first], bytes[second]) = (0x0A, 0x0A)
         for start in 0...20 {
           let found = bytes.withUnsafeBytes { $0.firstLineFeed(from: start) }
-          if found != bytes[start...].firstIndex(of: 0x0A) { Issue.record("\(first), \(second) from \(start)") }
+          cases += 1
+          if found != bytes[start...].firstIndex(of: 0x0A) { wrong.append("\(first), \(second) from \(start)") }
         }
       }
     }
+    #expect(cases == 210 * 21)
+    #expect(wrong.isEmpty)
   }
 
   @Test("The length of the common prefix of two texts is computed")
   func prefixes() {
     let text = (0..<80).map { UInt8($0) }
+    var (cases, wrong) = (0, [String]())
     for length in 0...80 {
       for place in 0..<80 {
         var other = text
         other[place] ^= 0x80
         let common = text.prefix(length).withUnsafeBytes { own in other.withUnsafeBytes { own.commonPrefix($0) } }
-        if common != min(length, place) { Issue.record("\(common) of \(length), \(place)") }
+        cases += 1
+        if common != min(length, place) { wrong.append("\(common) of \(length), \(place)") }
       }
     }
+    #expect(cases == 81 * 80)
+    #expect(wrong.isEmpty)
     let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
     #expect(nothing.commonPrefix(nothing) == 0)
   }

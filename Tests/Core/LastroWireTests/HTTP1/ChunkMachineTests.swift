@@ -35,7 +35,7 @@ struct ChunkMachineTests {
           let count = min(most, try machine.findData(in: bytes, at: &position))
           if count == 0 { return }
           data += bytes[position..<position + count]
-          machine.take(count)
+          machine.markUsed(count)
           position += count
         }
       }

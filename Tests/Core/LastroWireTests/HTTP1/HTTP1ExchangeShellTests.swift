@@ -76,7 +76,7 @@ struct HTTP1ExchangeShellTests {
           case .interim(let head), .head(let head): statuses.append(head.status)
           case .body(let count):
             answer += bytes[position..<position + count]
-            exchange.take(count)
+            exchange.markUsed(count)
             position += count
           }
         }

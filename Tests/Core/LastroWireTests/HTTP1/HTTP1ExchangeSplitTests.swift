@@ -39,7 +39,7 @@ struct HTTP1ExchangeSplitTests {
           case .head(let head): events.append("head \(head.status) \(exchange.writing)")
           case .body(let count):
             body += bytes[position..<position + count]
-            exchange.take(count)
+            exchange.markUsed(count)
             position += count
           case .end, .tunnel:
             leftover += bytes[position...]

@@ -168,7 +168,7 @@ struct ExchangeLab {
         case .needsMore, .end, .tunnel: return
         case .interim, .head: break
         case .body(let count):
-          exchange.take(count)
+          exchange.markUsed(count)
           position += count
         }
       }

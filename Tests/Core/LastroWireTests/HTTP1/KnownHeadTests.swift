@@ -43,7 +43,7 @@ struct KnownHeadTests {
   }
 
   private static func known(_ bytes: [UInt8]) -> KnownHead? {
-    HeadFeeding(bytes, untilFinal: true).machine.known
+    HeadFeeding(bytes).machine.known
   }
 
   /// Returns the heads with another line inserted after each of their lines.

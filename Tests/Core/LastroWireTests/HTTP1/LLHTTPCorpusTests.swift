@@ -36,7 +36,7 @@ struct LLHTTPCorpusTests {
     #expect(cases.count == 77)
     var differences: Set<String> = []
     for item in cases {
-      let fed = HeadFeeding(item.input, untilFinal: true)
+      let fed = HeadFeeding(item.input)
       #expect(fed.violation != nil || fed.final != nil, "\(item.name): no verdict")
       if (fed.violation == nil) != (item.error == nil) { differences.insert(item.name) }
     }

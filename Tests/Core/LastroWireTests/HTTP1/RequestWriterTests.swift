@@ -77,14 +77,14 @@ struct RequestWriterTests {
 
   @Test("Prepared fields are sent as if added one by one, and a writer can be reused")
   func prepared() throws {
-    var common = PreparedFields()
+    var common = RequestWriter()
     for (name, value) in [("Host", "h"), ("Accept", "*/*")] { try common.add(name, value) }
     var writer = RequestWriter()
     for target in ["/a", "/b?c"] {
-      try writer.begin(method: "GET", target: target)
+      try writer.writeRequestLine(method: "GET", target: target)
       try writer.add(common)
       try writer.add("X-Id", "1")
-      try writer.end()
+      try writer.writeEmptyLine()
       let alone = try write("GET", target, [("Host", "h"), ("Accept", "*/*"), ("X-Id", "1")]).get()
       #expect(writer.withBytes { String(decoding: $0, as: UTF8.self) } == alone)
     }
@@ -93,13 +93,13 @@ struct RequestWriterTests {
   @Test("Conflicts between prepared and other fields are refused")
   func preparedOnce() throws {
     func kind(_ first: [(String, String)], _ second: [(String, String)]) throws -> RequestViolation.Kind? {
-      var prepared = PreparedFields()
+      var prepared = RequestWriter()
       for (name, value) in second { try prepared.add(name, value) }
       var writer = try RequestWriter(method: "POST", target: "/")
       for (name, value) in first { try writer.add(name, value) }
       do throws(RequestViolation) {
         try writer.add(prepared)
-        try writer.end()
+        try writer.writeEmptyLine()
         return nil
       } catch {
         return error.kind
@@ -113,7 +113,7 @@ struct RequestWriterTests {
     #expect(try kind(length, host) == nil)
     #expect(try kind(host + length, [("A", "b")]) == nil)
     #expect(try kind(length, [("A", "b")]) == .host)
-    var fields = PreparedFields()
+    var fields = RequestWriter()
     #expect(throws: RequestViolation.self) { try fields.add("A", "b\r\nC: d") }
     #expect(throws: RequestViolation.self) { try fields.add("A b", "c") }
   }

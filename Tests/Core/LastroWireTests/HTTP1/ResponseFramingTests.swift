@@ -133,14 +133,11 @@ struct ResponseFramingTests {
     #expect(HeadFeeding(interim + head, maximumHeadBytes: interim.count - 1).violation?.kind == .headTooLarge)
   }
 
-  @Test("The field limit accepts its value and refuses one more, in head and trailers")
+  @Test("The field limit accepts its value and refuses one more")
   func fields() {
-    let two = "A: 1\r\nB: 2\r\n"
-    let head = Array("HTTP/1.1 200 OK\r\n\(two)\r\n\(two)\r\n".utf8)
-    #expect(HeadFeeding(head, maximumFields: 2).events.last == .trailers)
+    let head = Array("HTTP/1.1 200 OK\r\nA: 1\r\nB: 2\r\n\r\n".utf8)
+    #expect(HeadFeeding(head, maximumFields: 2).final != nil)
     #expect(HeadFeeding(head, maximumFields: 1).violation?.kind == .tooManyFields)
-    let trailers = Array("HTTP/1.1 200 OK\r\n\r\n\(two)\r\n".utf8)
-    #expect(HeadFeeding(trailers, maximumFields: 1).violation?.kind == .tooManyFields)
   }
 
   @Test("The limit of interim responses accepts its value and refuses one more")

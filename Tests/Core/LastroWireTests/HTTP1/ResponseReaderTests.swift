@@ -202,7 +202,7 @@ struct AnswerFeeding: Equatable {
     var reader = ResponseReader(to: request, limits: limits, resembling: known)
     do throws(HeadViolation) {
       for part in parts { try feed(Array(part), to: &reader, using: most) }
-      if closes { try reader.finish() }
+      if closes { try reader.connectionEnded() }
     } catch {
       violation = error
     }
@@ -231,7 +231,7 @@ struct AnswerFeeding: Equatable {
         case .body(let found):
           let count = min(most, found)
           body += bytes[position..<position + count]
-          reader.take(count)
+          reader.markUsed(count)
           position += count
         case .end:
           leftover += bytes[position...]

@@ -43,16 +43,16 @@ struct AddressScheduleTests {
     #expect(schedule.due == 1_000 + Self.stagger)
     #expect(Self.begun(&schedule, now: 999 + Self.stagger) == [])
     #expect(Self.begun(&schedule, now: 1_000 + Self.stagger) == ["2"])
-    schedule.noteFailed("1")
+    schedule.attemptFailed("1")
     #expect(Self.begun(&schedule, now: 1_001 + Self.stagger) == ["3"])
     // Each failure starts one further address.
     #expect(Self.begun(&schedule, now: 1_002 + Self.stagger) == [])
-    schedule.noteFailed("3")
+    schedule.attemptFailed("3")
     #expect(Self.begun(&schedule, now: 1_003 + Self.stagger) == ["4"])
     #expect(schedule.due == .max)
-    schedule.noteFailed("2")
+    schedule.attemptFailed("2")
     #expect(schedule.state == .going)
-    schedule.noteFailed("4")
+    schedule.attemptFailed("4")
     #expect(schedule.state == .failed)
   }
 
@@ -63,17 +63,17 @@ struct AddressScheduleTests {
     #expect(Self.begun(&schedule, now: 0) == ["1.1.1.1"])
     schedule.add(["::1", "1.1.1.1"], isComplete: false)
     #expect(schedule.waiting == ["::1", "2.2.2.2"])
-    schedule.noteFailed("1.1.1.1")
+    schedule.attemptFailed("1.1.1.1")
     #expect(Self.begun(&schedule, now: 0) == ["::1"])
-    schedule.noteFailed("::1")
+    schedule.attemptFailed("::1")
     #expect(Self.begun(&schedule, now: 0) == ["2.2.2.2"])
-    schedule.noteFailed("2.2.2.2")
+    schedule.attemptFailed("2.2.2.2")
     #expect(schedule.state == .going)
     schedule.add(["::2"], isComplete: true)
     #expect(Self.begun(&schedule, now: 0) == ["::2"])
     // The list was already complete, so a further address is ignored.
     schedule.add(["::3"], isComplete: true)
-    schedule.noteFailed("::2")
+    schedule.attemptFailed("::2")
     #expect(schedule.state == .failed)
   }
 
@@ -83,9 +83,9 @@ struct AddressScheduleTests {
     schedule.add(["1", "2", "3"], isComplete: true)
     #expect(schedule.next(now: 0) == "1")
     #expect(schedule.next(now: Self.stagger) == "2")
-    schedule.noteFailed("2")
+    schedule.attemptFailed("2")
     #expect(schedule.next(now: Self.stagger + 1) == "3")
-    #expect(schedule.noteWon("3") == ["1"])
+    #expect(schedule.attemptSucceeded("3") == ["1"])
     #expect(schedule.state == .won("3"))
     #expect(Set(schedule.running.keys) == ["1"])
   }
@@ -98,12 +98,12 @@ struct AddressScheduleTests {
       case .more: schedule.add(["a1", "b1"], isComplete: false)
       case .last: schedule.add(["a2"], isComplete: true)
       case .next: _ = schedule.next(now: max(0, schedule.due == .max ? 0 : schedule.due))
-      case .failed: schedule.running.keys.min().map { schedule.noteFailed($0) }
-      case .refused: schedule.running.keys.min().map { schedule.noteFailed($0, isFinal: true) }
-      case .won: schedule.running.keys.min().map { _ = schedule.noteWon($0) }
+      case .failed: schedule.running.keys.min().map { schedule.attemptFailed($0) }
+      case .refused: schedule.running.keys.min().map { schedule.attemptFailed($0, isFinal: true) }
+      case .won: schedule.running.keys.min().map { _ = schedule.attemptSucceeded($0) }
       case .strange:
-        schedule.noteFailed("unknown", isFinal: true)
-        _ = schedule.noteWon("unknown")
+        schedule.attemptFailed("unknown", isFinal: true)
+        _ = schedule.attemptSucceeded("unknown")
       case .cancel: schedule.cancel()
       }
     }
@@ -129,7 +129,7 @@ struct AddressScheduleTests {
       // No further address is expected.
       schedule.add([], isComplete: true)
       while schedule.next(now: .max) != nil || !schedule.running.isEmpty, schedule.state == .going {
-        schedule.running.keys.min().map { schedule.noteFailed($0) }
+        schedule.running.keys.min().map { schedule.attemptFailed($0) }
       }
       #expect(schedule.state != .going, "\(history)")
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLastroPrimitives
 import Testing
 
 @testable import LastroWire
@@ -13,8 +14,10 @@ struct WebSocketHandshakeMachineTests {
 
   @Test("SHA-1 and Base64 reproduce the examples of the RFCs")
   func digests() {
-    let hex = { (text: String) in
-      SHA1.digest(Array(text.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    let hex = { (text: String) -> String in
+      var digest = [UInt8](repeating: 0, count: 20)
+      #expect(clastro_digest_of("SHA1", text, text.utf8.count, &digest, 20))
+      return digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
     #expect(hex("abc") == "a9993e364706816aba3e25717850c26c9cd0d89d")
     #expect(hex("") == "da39a3ee5e6b4b0d3255bfef95601890afd80709")
@@ -168,7 +171,7 @@ extension ResponseBodyMachine {
       let count = try findBody(in: bytes, at: &position)
       if count == 0 { return }
       body += bytes[position..<position + count]
-      take(count)
+      markUsed(count)
       position += count
     }
   }

@@ -158,7 +158,9 @@ struct WebSocketSessionPairTests {
       case 18 where Int.random(in: 0..<3, using: &random) == 0: lab.close()
       case 19 where Int.random(in: 0..<4, using: &random) == 0:
         batches[ObjectIdentifier(lab)] = nil
-        if lab.session.phase != .done, lab.session.phase != .lingering, !lab.session.isCloseWritten { lab.writeFails() }
+        if lab.session.phase != .done, lab.session.phase != .lingering, !lab.session.closing.isCloseWritten {
+          lab.writeFails()
+        }
       case 20 where Int.random(in: 0..<4, using: &random) == 0: lab.receiveEnd()
       case 21 where Int.random(in: 0..<4, using: &random) == 0:
         lab.session.abandonMessage(now: lab.now)

@@ -10,12 +10,17 @@ import Testing
 struct LossWaitTests {
   /// Returns whether a wait followed each loss, given the numbers of losses without progress before it.
   private static func waits(_ policy: HTTPRetryPolicy, _ fruitless: [Int]) async -> [Bool] {
-    var losses = LossWait(policy, ManualClock(autoAdvance: true).timeSource)
-    let lost = TransportError(stage: .response, code: .connectionLost, message: "lost")
+    var losses = LossWait(retries: policy, timeSource: ManualClock(autoAdvance: true).timeSource)
+    let lost = HTTPFetchError<Never>(
+      .transport(TransportError(stage: .response, code: .connectionLost, message: "lost")))
     var waits: [Bool] = []
     for count in fruitless {
-      let end = await losses.wait(after: HTTPFetchError(.transport(lost)), fruitless: count, response: nil)
-      if case .waited = end { waits.append(true) } else { waits.append(false) }
+      do throws(HTTPFetchError<Never>) {
+        try await losses.wait(after: lost, fruitless: count, response: nil, cancelled: lost)
+        waits.append(true)
+      } catch {
+        waits.append(false)
+      }
     }
     return waits
   }

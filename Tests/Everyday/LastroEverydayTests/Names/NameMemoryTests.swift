@@ -36,9 +36,9 @@ struct NameMemoryTests {
     #expect(Self.word(memory.ask("a", now: refreshFrom - .milliseconds(1))) == "answer 1")
     let late = isAbsence ? "answer 1" : "answer 1, look up"
     #expect(Self.word(memory.ask("a", now: refreshFrom)) == late)
-    memory.noteGivenUp("a")
+    memory.abandonLookUp(of: "a")
     #expect(Self.word(memory.ask("a", now: Self.seconds(kept - 0.001))) == late)
-    memory.noteGivenUp("a")
+    memory.abandonLookUp(of: "a")
     #expect(Self.word(memory.ask("a", now: Self.seconds(kept))) == "look up")
   }
 
@@ -86,20 +86,6 @@ struct NameMemoryTests {
     #expect(Self.word(memory.ask("a", now: .seconds(60))) == "wait")
   }
 
-  @Test("Rotation continues from answer to answer, for each name separately")
-  func turns() {
-    var memory = Memory()
-    #expect(memory.turn(of: "a") == 0)
-    for round in 0..<2 {
-      for name in ["a", "b"] {
-        _ = memory.ask(name, now: .seconds(round * 100))
-        memory.note(1, of: name, timeToLive: .seconds(10), isAbsence: false, now: .seconds(round * 100))
-      }
-      #expect((0..<3).map { _ in memory.turn(of: "a") } == [0, 1, 2].map { $0 + 3 * round })
-    }
-    #expect(memory.turn(of: "b") == 0)
-  }
-
   @Test("An expired absence does not serve after a failed lookup")
   func absence() {
     var memory = Memory()
@@ -141,7 +127,7 @@ struct NameMemoryTests {
           if isUnderWay, stale == nil { known = "down" }
           isUnderWay = false
         case .giveUp:
-          memory.noteGivenUp("a")
+          memory.abandonLookUp(of: "a")
           isUnderWay = false
         case .forget:
           memory.forget("a")

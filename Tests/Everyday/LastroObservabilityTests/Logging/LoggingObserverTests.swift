@@ -2,13 +2,13 @@
 
 import Foundation
 import HTTPTypes
-import Lastro
 import LastroSupport
 import LastroTesting
 import Logging
 import TestSupport
 import Testing
 
+@testable import Lastro
 @testable import LastroObservability
 
 @Suite("Log lines of calls", .timeLimit(.minutes(5)))
@@ -16,7 +16,7 @@ struct LoggingObserverTests {
   private let clock = ManualClock(autoAdvance: true)
 
   private func stack(
-    _ transport: ScriptedTransport, _ observer: LoggingObserver, interceptors: [any HTTPResourceInterceptor] = []
+    _ transport: ScriptedTransport, _ observer: TelemetryObserver, interceptors: [any HTTPResourceInterceptor] = []
   ) -> TransportNetworkStack {
     .observed(transport, by: observer, clock: clock, interceptors: interceptors)
   }
@@ -30,7 +30,7 @@ struct LoggingObserverTests {
     var options = RequestOptions()
     options.operation = "get\nThing"
     let stack = stack(
-      ScriptedTransport(steps), LoggingObserver(logger: logger, levelsByStatus: levelsByStatus),
+      ScriptedTransport(steps), .logging(to: logger, levelsByStatus: levelsByStatus),
       interceptors: retries ? [RetryInterceptor(policy: .maxRetries(1))] : [])
     _ = try? await stack.fetch(.test(url: "https://example.com/a?q=1", options: options))
     return entries.withLock { $0 }
@@ -68,8 +68,8 @@ struct LoggingObserverTests {
       .answer(200), .fail(.connect, .connectFailed), .fail(.cancelled(requestSent: true)),
     ]
     let (logger, entries) = RecordingLogHandler.make(level: .trace)
-    let observer = LoggingObserver(
-      logger: logger, successLevel: .trace, failureLevel: .error, cancellationLevel: .notice)
+    let observer = TelemetryObserver.logging(
+      to: logger, successLevel: .trace, failureLevel: .error, cancellationLevel: .notice)
     let stack = stack(ScriptedTransport(steps), observer)
     for _ in steps { _ = try? await stack.fetch(.test()) }
     #expect(entries.withLock { $0.map(\.level) } == [.trace, .error, .notice])
@@ -81,7 +81,7 @@ struct LoggingObserverTests {
     let (logger, entries) = RecordingLogHandler.make()
     let isUp = Lock(false)
     let transport = ScriptedTransport { (_, _) throws(TransportError) in .answer(isUp.withLock { $0 } ? 200 : 503) }
-    let stack = stack(transport, LoggingObserver(logger: logger, maximumAlike: 2, window: .seconds(60)))
+    let stack = stack(transport, .logging(to: logger, maximumAlike: 2, window: .seconds(60)))
     for _ in 0..<7 { _ = try? await stack.fetch(.test()) }
     _ = try? await stack.fetch(.test(url: "https://other.example/"))
     clock.advance(by: .seconds(59))
@@ -103,9 +103,9 @@ struct LoggingObserverTests {
   func end() throws {
     let (logger, entries) = RecordingLogHandler.make()
     do {
-      let observer = LoggingObserver(logger: logger, maximumAlike: 0)
+      let observer = TelemetryObserver.logging(to: logger, maximumAlike: 0)
       let error = HTTPFetchError<any Error>(.transport(TransportError(stage: .tls, code: .hostMismatch, message: "no")))
-      for _ in 0..<3 { observer.observe(FetchEvent(.callEnded(.failure(error)))) }
+      for _ in 0..<3 { observer.observe(FetchEvent(kind: .callEnded(.failure(error)))) }
     }
     #expect(entries.withLock { $0.map(\.message) } == ["call failed", "more calls failed alike"])
     #expect(entries.withLock { $0.last?.metadata } == ["count": "2", "reason": "tls/host_mismatch"])
@@ -134,13 +134,39 @@ struct LoggingObserverTests {
     let (logger, entries) = RecordingLogHandler.make()
     let cut = TransportError(stage: .response, code: .truncatedBody, message: "token=PLANTED", requestSent: true)
     let transport = ScriptedTransport([.stream(["a"], failure: cut), .stream(["a"])])
-    let stack = stack(transport, LoggingObserver(logger: logger))
+    let stack = stack(transport, .logging(to: logger))
     _ = try? await stack.stream(RawHTTPResource.test()).value.collect(upTo: 10)
     try await stack.stream(RawHTTPResource.test()).value.cancel()
     let all = entries.withLock { $0 }
     #expect(all.map(\.message) == ["stream opened", "stream failed", "stream opened"])
     #expect(all[1].level == .warning && all[1].metadata["error"] == "token=***")
     #expect(all[1].metadata["call"] == all[0].metadata["call"])
+  }
+
+  @Test("A stream that was read to its end has a second line, with its bytes and its whole time")
+  func endedStream() async throws {
+    let (logger, entries) = RecordingLogHandler.make()
+    let stack = stack(ScriptedTransport([.stream(["a", "bcd"])]), .logging(to: logger, successLevel: .notice))
+    let body = try await stack.stream(RawHTTPResource.test()).value
+    clock.advance(by: .seconds(2))
+    _ = try await body.collect(upTo: 10)
+    let all = entries.withLock { $0 }
+    #expect(all.map(\.message) == ["stream opened", "stream ended"] && all.map(\.level) == [.notice, .notice])
+    let line = try #require(all.last)
+    #expect(line.metadata["bytes"] == "4" && line.metadata["status"] == "200")
+    #expect(line.metadata["request"] == "GET https://example.com/a" && line.metadata["duration_ms"] == "2000.0")
+    #expect(line.metadata["call"] == all.first?.metadata["call"] && line.metadata["attempts"] == "1")
+  }
+
+  @Test("The end of a stream is logged at the level of successes, also if that is above the level of failures")
+  func endLevel() async throws {
+    for (level, messages) in [(Logger.Level.error, ["stream opened", "stream ended"]), (.critical, [])] {
+      let (logger, entries) = RecordingLogHandler.make(level: level)
+      let stack = stack(
+        ScriptedTransport([.stream(["a"])]), .logging(to: logger, successLevel: .error, failureLevel: .debug))
+      _ = try await stack.stream(RawHTTPResource.test()).value.collect(upTo: 10)
+      #expect(entries.withLock { $0.map(\.message) } == messages)
+    }
   }
 
   @Test("The line of a failed stream has its request, its status, and the time until the failure")
@@ -152,7 +178,7 @@ struct LoggingObserverTests {
       return TransferResponse(
         head: HTTPResponse(status: .ok), body: ResponseBody(source: ChunkSource([Data("a".utf8)], failure: cut)))
     }
-    let stack = stack(ScriptedTransport([step]), LoggingObserver(logger: logger))
+    let stack = stack(ScriptedTransport([step]), .logging(to: logger))
     let body = try await stack.stream(RawHTTPResource.test()).value
     clock.advance(by: .seconds(2))
     _ = try? await body.collect(upTo: 10)

@@ -20,7 +20,7 @@ struct MetricsObserverTests {
   ) -> TransportNetworkStack {
     .observed(
       ScriptedTransport(steps),
-      by: MetricsObserver(factory: metrics, maximumAttributeSets: limit, recordsBodySizes: true),
+      by: .metrics(factory: metrics, maximumAttributeSets: limit, recordsBodySizes: true),
       clock: clock,
       interceptors: interceptors)
   }
@@ -55,7 +55,7 @@ struct MetricsObserverTests {
 
   @Test("Connections are counted by state and measured when they are closed")
   func connections() throws {
-    let observer = MetricsObserver(factory: metrics)
+    let observer = TelemetryObserver.metrics(factory: metrics)
     let origin = try Origin("https://[::1]:8443")
     let states: [ConnectionChange.State?] = [nil, .active, .idle, .active, nil]
     for (index, change) in zip(states, states.dropFirst()).enumerated() {
@@ -72,7 +72,7 @@ struct MetricsObserverTests {
 
   @Test("The reuse of connections is a gauge, without the first connection to each origin")
   func reuse() async throws {
-    let observer = MetricsObserver(factory: metrics)
+    let observer = TelemetryObserver.metrics(factory: metrics)
     let stack = TransportNetworkStack.observed(
       ScriptedTransport(repeatingLast: .respond(status: 204)), by: observer, clock: clock)
     let ratios = { metrics.recorders(label: "lastro.client.connection.reuse", dimensions: []).flatMap(\.values) }
@@ -102,10 +102,10 @@ struct MetricsObserverTests {
   @Test("Origins beyond the maximum do not change the gauge")
   func reuseOfManyOrigins() throws {
     var count = ReuseCount()
-    for number in 0..<ReuseCount.mostOrigins + 5 { count.noteOpened(to: try Origin("https://h\(number).example")) }
-    for _ in 0..<2 * ReuseCount.mostOrigins { count.noteRequest() }
+    for number in 0..<ReuseCount.mostOrigins + 5 { count.countConnection(to: try Origin("https://h\(number).example")) }
+    for _ in 0..<2 * ReuseCount.mostOrigins { count.countSentRequest() }
     #expect(count.ratio == 1)
-    for _ in 0..<ReuseCount.mostOrigins / 2 { count.noteOpened(to: try Origin("https://h0.example")) }
+    for _ in 0..<ReuseCount.mostOrigins / 2 { count.countConnection(to: try Origin("https://h0.example")) }
     #expect(count.ratio == 0.5)
   }
 
@@ -152,7 +152,7 @@ struct MetricsObserverTests {
     for interceptors: [any HTTPResourceInterceptor] in [[], [.retry]] {
       let transport = ScriptedTransport(repeatingLast: .respond(status: 503))
       let stack = TransportNetworkStack.observed(
-        transport, by: MetricsObserver(factory: metrics), clock: clock, interceptors: interceptors)
+        transport, by: .metrics(factory: metrics), clock: clock, interceptors: interceptors)
       _ = try await stack.failure(of: .test())
     }
     #expect(values("lastro.client.attempts", Self.base + [("error.type", "503")]) == [1, 3])
@@ -162,8 +162,7 @@ struct MetricsObserverTests {
   func tokenUnavailable() async throws {
     let tokens = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed))
     let client = try OAuth2Client(tokenURL: "https://id.example/token", id: "app", authentication: .basic("hidden-s"))
-    let source = try OAuth2ClientCredentials(
-      client: client, stack: TransportNetworkStack(tokens, time: clock.timeSource))
+    let source = try client.clientCredentials(stack: TransportNetworkStack(tokens, time: clock.timeSource))
     let bearer = try BearerAuthenticator(
       source: source, origins: [try Origin("https://example.com")], timeSource: clock.timeSource)
     _ = try await stack(interceptors: [bearer]).failure(of: .test())
@@ -198,7 +197,7 @@ struct MetricsObserverTests {
   func attributesAreBounded() async throws {
     let stack = TransportNetworkStack.observed(
       ScriptedTransport { _ throws(TransportError) in .answer(200) },
-      by: MetricsObserver(factory: metrics, maximumAttributeSets: 2), clock: clock)
+      by: .metrics(factory: metrics, maximumAttributeSets: 2), clock: clock)
     for host in 0..<5 { _ = try await stack.fetch(.test(url: "https://host\(host).example/")) }
     let label = "http.client.request.duration"
     #expect(metrics.recorders(label: label).count == 3)
@@ -210,7 +209,7 @@ struct MetricsObserverTests {
   @Test("A cancelled request is no longer active and has no error")
   func aCancelledRequestIsNoLongerActive() async throws {
     let transport = ScriptedTransport([.hang])
-    let stack = TransportNetworkStack.observed(transport, by: MetricsObserver(factory: metrics), clock: clock)
+    let stack = TransportNetworkStack.observed(transport, by: .metrics(factory: metrics), clock: clock)
     let task = Task { try await stack.fetch(.test()) }
     try #require(await eventually { metrics.meters.first?.lastValue == 1 })
     task.cancel()
@@ -221,7 +220,7 @@ struct MetricsObserverTests {
 
   @Test("Body sizes are recorded if configured, and the scheme is omitted if configured")
   func options() async throws {
-    let observer = MetricsObserver(factory: metrics, includesScheme: false)
+    let observer = TelemetryObserver.metrics(factory: metrics, includesScheme: false)
     let transport = ScriptedTransport([.respond(status: 200, body: "hello")])
     _ = try await TransportNetworkStack.observed(transport, by: observer, clock: clock).fetch(
       .test(.post, body: .raw("12345")))
@@ -235,7 +234,7 @@ struct MetricsObserverTests {
   func template() async throws {
     var options = RequestOptions()
     options.urlTemplate = "/{letter}"
-    let observer = MetricsObserver(factory: metrics, knownMethods: ["PURGE"])
+    let observer = TelemetryObserver.metrics(factory: metrics, knownMethods: ["PURGE"])
     let facts = TransferFacts(timings: .init(queued: .milliseconds(500)))
     let transport = ScriptedTransport([.slow(clock, .zero, facts: facts), .respond(status: 200)])
     let stack = TransportNetworkStack.observed(transport, by: observer, clock: clock)

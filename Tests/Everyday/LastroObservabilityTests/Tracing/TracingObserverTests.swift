@@ -19,7 +19,7 @@ struct TracingObserverTests {
   private func stack(
     _ transport: ScriptedTransport, interceptors: [any HTTPResourceInterceptor] = []
   ) -> TransportNetworkStack {
-    .observed(transport, by: TracingObserver(tracer: tracer), clock: clock, interceptors: interceptors)
+    .observed(transport, by: .tracing(tracer: tracer), clock: clock, interceptors: interceptors)
   }
 
   private func spans() -> (call: FinishedInMemorySpan?, attempts: [FinishedInMemorySpan]) {
@@ -34,7 +34,7 @@ struct TracingObserverTests {
     let failure = TrustFailure(.hostNotPinned, trust: trust)
     let recorder = HARRecorder()
     let stack = TransportNetworkStack.observed(
-      ScriptedTransport([.fail(.refusedTrust(failure))]), by: TracingObserver(tracer: tracer), recorder, clock: clock)
+      ScriptedTransport([.fail(.refusedTrust(failure))]), by: .tracing(tracer: tracer), recorder, clock: clock)
     _ = try await stack.failure(of: .test())
     let archived = recorder.archive().log.entries.compactMap(\.error?.message)
     let texts = archived + tracer.finishedSpans.compactMap(\.status?.message)
@@ -132,7 +132,7 @@ struct TracingObserverTests {
   @Test("Trace context is sent to the configured origins only")
   func propagatesTo() async throws {
     let transport = ScriptedTransport([.redirect(to: "https://other.example/b"), .respond(status: 200)])
-    let observer = TracingObserver(tracer: tracer, propagatesTo: [try Origin("https://example.com")])
+    let observer = TelemetryObserver.tracing(tracer: tracer, propagatesTo: [try Origin("https://example.com")])
     _ = try await TransportNetworkStack.observed(transport, by: observer, clock: clock).fetch(.test())
     let name = try #require(HTTPField.Name(InMemoryTracer.spanIDKey))
     #expect(transport.requests.map { $0.head.headerFields[name] != nil } == [true, false])
@@ -148,7 +148,7 @@ struct TracingObserverTests {
     }
     let transport = ScriptedTransport([.respond(status: 200)])
     let stack = TransportNetworkStack.observed(
-      transport, by: TracingObserver(tracer: tracer), Framing(), clock: clock)
+      transport, by: .tracing(tracer: tracer), Framing(), clock: clock)
     #expect(try await stack.failure(of: .test()).code == .conflictingFraming)
     #expect(transport.requests.isEmpty && tracer.activeSpans.isEmpty)
   }
@@ -182,7 +182,7 @@ struct TracingObserverTests {
   func knownMethods() async throws {
     #expect(KnownMethods.listed(in: nil) == .usual && KnownMethods.listed(in: " , ") == .usual)
     #expect(KnownMethods.listed(in: "GET, PROPFIND") == KnownMethods(["GET", "PROPFIND"]))
-    let observer = TracingObserver(tracer: tracer, knownMethods: ["PROPFIND"])
+    let observer = TelemetryObserver.tracing(tracer: tracer, knownMethods: ["PROPFIND"])
     let stack = TransportNetworkStack.observed(
       ScriptedTransport(repeatingLast: .respond(status: 200)), by: observer, clock: clock)
     for method in ["PROPFIND", "GET"] { _ = try await stack.fetch(.test(try #require(.init(method)))) }

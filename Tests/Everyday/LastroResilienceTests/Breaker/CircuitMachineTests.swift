@@ -11,7 +11,7 @@ import Testing
 struct CircuitMachineTests {
   /// Returns the policy of a circuit that opens at 2 failures in 4 calls, for 10 s, and that needs 2 probes.
   private static func policy() throws -> CircuitBreakerPolicy {
-    try CircuitBreakerPolicy(minimumCalls: 4, failureRatio: 0.5, breakDuration: .seconds(10), probes: 2)
+    CircuitBreakerPolicy(minimumCalls: 4, failureRatio: 0.5, breakDuration: .seconds(10), probes: 2)
   }
 
   private enum Start: String, CaseIterable {
@@ -86,7 +86,6 @@ struct CircuitMachineTests {
         var (stale, _, time) = try Self.circuit(start)
         let before = Self.word(stale)
         stale.end(stale.generation &- 1, verdict, duration: .zero, now: time, unit: 0.5)
-        stale.end(nil, verdict, duration: .zero, now: time, unit: 0.5)
         #expect(Self.word(stale) == before, "late outcome, \(start), \(verdict)")
       }
     }
@@ -95,7 +94,7 @@ struct CircuitMachineTests {
   @Test("Probes that all succeed close the circuit and reset its counts")
   func closes() throws {
     var (machine, admitted, now) = try Self.circuit(.spent)
-    for _ in 0..<2 { machine.end(admitted, .success, duration: .zero, now: now, unit: 0.5) }
+    for _ in 0..<2 { machine.end(admitted ?? machine.generation, .success, duration: .zero, now: now, unit: 0.5) }
     #expect(machine.phase == .closed)
     for _ in 0..<3 { machine.end(machine.generation, .failure, duration: .zero, now: now, unit: 0.5) }
     #expect(machine.phase == .closed)
@@ -140,7 +139,7 @@ struct CircuitMachineTests {
       (30, 5_000, 15, 20, false), (30, 5_000, 5, 20, true), (30, 5_000, nil, nil, false), (5, 5_000, nil, 5, true),
     ] as [(Int, Int, Int?, Int?, Bool)])
   func rows(failures: Int, milliseconds: Int, success: Int?, limit: Int?, opens: Bool) throws {
-    var machine = CircuitMachine(try CircuitBreakerPolicy(minimumCalls: 20, consecutiveFailures: limit))
+    var machine = CircuitMachine(CircuitBreakerPolicy(minimumCalls: 20, consecutiveFailures: limit))
     for _ in 0..<1_000 { machine.end(0, .success, duration: .zero, now: .zero, unit: 0.5) }
     for index in 0..<failures {
       let now = Duration.milliseconds(100 + milliseconds * index / (failures - 1))
@@ -164,29 +163,13 @@ struct CircuitMachineTests {
     now += .seconds(10)
     guard case .admitted(let generation) = machine.ask(now: now) else { throw Unexpected() }
     #expect(generation != lost)
-    machine.end(lost, .failure, duration: .zero, now: now, unit: 0.5)
+    machine.end(try #require(lost), .failure, duration: .zero, now: now, unit: 0.5)
     #expect(Self.word(machine) == "half-open 1/0")
-  }
-
-  @Test("Forced modes: open refuses, closed counts nothing, and observing admits all requests while its state changes")
-  func forced() throws {
-    var machine = CircuitMachine(try Self.policy())
-    machine.forced = .open
-    #expect(machine.ask(now: .zero) == .refused(retryAfter: .seconds(10)))
-    machine.forced = .closed
-    #expect(machine.ask(now: .zero) == .admitted(nil))
-    machine.forced = .observing
-    for _ in 0..<4 {
-      guard case .admitted(let generation) = machine.ask(now: .zero) else { throw Unexpected() }
-      machine.end(generation, .failure, duration: .zero, now: .zero, unit: 0.5)
-    }
-    #expect(Self.word(machine) == "open until 10 s")
-    #expect(machine.ask(now: .seconds(1)) == .admitted(nil))
   }
 
   @Test("Slow attempts open the circuit, and a slow probe has failed")
   func slow() throws {
-    let policy = try CircuitBreakerPolicy(
+    let policy = CircuitBreakerPolicy(
       minimumCalls: 2, slowCallDuration: .seconds(1), slowCallRatio: 0.5, breakDuration: .seconds(10), probes: 1)
     var machine = CircuitMachine(policy)
     machine.end(0, .success, duration: .zero, now: .zero, unit: 0.5)
@@ -215,7 +198,7 @@ struct CircuitMachineTests {
       let random = RandomSource.seeded(UInt64(seed))
       let policy = try Self.policy()
       var machine = CircuitMachine(policy)
-      var out: [(generation: UInt64?, began: Duration)] = []
+      var out: [(generation: UInt64, began: Duration)] = []
       var now = Duration.zero
       for _ in 0..<60 {
         now += .milliseconds(Int(random.next() % 4_000))

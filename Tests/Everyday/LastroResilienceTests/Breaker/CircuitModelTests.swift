@@ -121,12 +121,12 @@ struct CircuitModelTests {
 
   @Test("In 10,000 random histories the circuit behaves like its model, and every permit is returned")
   func histories() throws {
-    let policy = try CircuitBreakerPolicy(
+    let policy = CircuitBreakerPolicy(
       window: .time(.seconds(10)), minimumCalls: 4, failureRatio: 0.75, consecutiveFailures: 3,
       breakDuration: .seconds(2), probes: 2)
     let seen = try Histories.play { seed, random in
       var (machine, model) = (CircuitMachine(policy), CircuitModel())
-      var out: [(generation: UInt64?, name: Int)] = []
+      var out: [(generation: UInt64, name: Int)] = []
       var steps: [String] = []
       var now = 0
       // In one half of the histories failures prevail, in the other half successes.

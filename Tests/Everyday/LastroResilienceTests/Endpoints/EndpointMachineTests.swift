@@ -6,14 +6,12 @@ import Testing
 
 @testable import LastroResilience
 
-@Suite("Endpoint selection state machine")
+@Suite("Endpoint selection state machine", .timeLimit(.minutes(1)))
 struct EndpointMachineTests {
   private static func machine(
-    _ tiers: [Int], weights: [Int]? = nil, policy: BalancingPolicy = .roundRobin
+    _ tiers: [Int], policy: BalancingPolicy = .roundRobin
   ) throws -> EndpointMachine {
-    let endpoints = try tiers.indices.map {
-      try Endpoint("https://api\($0).example.org", weight: weights?[$0] ?? 1, tier: tiers[$0])
-    }
+    let endpoints = try tiers.indices.map { try Endpoint("https://api\($0).example.org", tier: tiers[$0]) }
     return EndpointMachine(endpoints, policy: policy, outliers: .standard)
   }
 
@@ -33,10 +31,10 @@ struct EndpointMachineTests {
     }
   }
 
-  @Test("Endpoints rotate smoothly by weight, and the next tier is used only if none of the first is healthy")
+  @Test("Endpoints rotate, and the next tier is used only if none of the first is healthy")
   func turns() throws {
-    var weighted = try Self.machine([0, 0], weights: [3, 1])
-    #expect(Self.choices(&weighted, 8) == [0, 0, 1, 0, 0, 0, 1, 0])
+    var two = try Self.machine([0, 0])
+    #expect(Self.choices(&two, 4) == [0, 1, 0, 1])
     var tiers = try Self.machine([0, 1])
     #expect(Self.choices(&tiers, 3) == [0, 0, 0])
     Self.fail(&tiers, 0)
@@ -64,7 +62,7 @@ struct EndpointMachineTests {
 
   @Test("If most endpoints are ejected, health is ignored")
   func panic() throws {
-    let outliers = try OutlierPolicy(consecutiveFailures: 1, maximumShare: 1)
+    let outliers = OutlierPolicy(consecutiveFailures: 1, maximumShare: 1)
     var machine = EndpointMachine(
       try (0..<3).map { try Endpoint("https://api\($0).example.org") }, policy: .roundRobin, outliers: outliers)
     Self.fail(&machine, 0, times: 1)
@@ -105,7 +103,7 @@ struct EndpointMachineTests {
   }
 }
 
-@Suite("Endpoint set")
+@Suite("Endpoint set", .timeLimit(.minutes(1)))
 struct EndpointSetTests {
   @Test("A backup is used only while no other server is healthy")
   func backups() throws {
@@ -137,5 +135,33 @@ struct EndpointSetTests {
     for _ in 0..<5 { set.lease(avoiding: [endpoints[0].origin]).end(.failure, latency: .zero) }
     #expect(set.health().map(\.isEjected) == [false, true])
     #expect(set.lease(avoiding: []).endpoint == endpoints[0])
+  }
+
+  @Test("A set runs a fetch with a server, returns its value, and ejects a server whose fetches fail")
+  func fetches() async throws {
+    let clock = ManualClock()
+    let set = try EndpointSet(
+      ["https://a.example.org"], backups: ["https://b.example.org"], time: clock.timeSource, random: .seeded(1))
+    let host = await set.withEndpoint { origin in
+      #expect(set.health().map(\.inUse) == [1, 0])
+      return origin.host
+    }
+    #expect(host == "a.example.org")
+    #expect(set.health().map(\.inUse) == [0, 0])
+    let failures: [(any Error, isBlamed: Bool)] = [
+      (HTTPFetchError<TextAPIError>(.http(.notFound, nil)), false), (HTTPFetchError<TextAPIError>(.cancelled), false),
+      (CancellationError(), false), (HTTPFetchError<TextAPIError>(.http(.serviceUnavailable, nil)), true),
+    ]
+    for (failure, isBlamed) in failures {
+      for _ in 0..<5 {
+        await #expect(throws: (any Error).self) {
+          try await set.withEndpoint { (_: Origin) async throws -> Void in throw failure }
+        }
+      }
+      #expect(set.health().map(\.isEjected) == [isBlamed, false], "\(failure)")
+    }
+    #expect(set.health().map(\.inUse) == [0, 0])
+    let other = try Origin("https://b.example.org")
+    #expect(await set.withEndpoint(avoiding: [other]) { $0.host } == "a.example.org")
   }
 }

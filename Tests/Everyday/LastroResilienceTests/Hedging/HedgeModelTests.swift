@@ -99,12 +99,12 @@ struct HedgeModelTests {
   func budgets() throws {
     let seen = try Histories.play { seed, random in
       let burst = 1 + seed % 5
-      var machine = HedgingMachine(try HedgingPolicy(budgetRatio: 0.25, budgetBurst: burst))
+      var machine = HedgingMachine(HedgingPolicy(budgetRatio: 0.25, budgetBurst: burst))
       var quarters = 4 * burst
       var steps: [String] = []
       for _ in 0..<60 {
         if random.roll(5) > 0 {
-          _ = machine.begin(now: .zero, left: nil)
+          _ = machine.recordFirstTry(now: .zero, left: nil)
           quarters = min(4 * burst, quarters + 1)
         } else {
           let isPaid = machine.pay()

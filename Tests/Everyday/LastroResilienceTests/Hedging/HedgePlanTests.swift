@@ -76,25 +76,25 @@ struct HedgePlanTests {
   func percentile() throws {
     var machine = HedgingMachine(.standard)
     for index in 0..<49 { machine.firstTryEnded(after: .milliseconds(index), now: .zero) }
-    #expect(machine.begin(now: .zero, left: nil) == nil)
+    #expect(machine.recordFirstTry(now: .zero, left: nil) == nil)
     machine.firstTryEnded(after: .milliseconds(49), now: .zero)
-    let begun = machine.begin(now: .zero, left: nil)
+    let begun = machine.recordFirstTry(now: .zero, left: nil)
     let delay = try #require(begun)
     #expect((.milliseconds(47)...(.milliseconds(58))).contains(delay))
-    #expect(machine.begin(now: .zero, left: .milliseconds(100)) == .milliseconds(25))
-    #expect(machine.begin(now: .seconds(59), left: nil) == delay)
-    #expect(machine.begin(now: .seconds(200), left: nil) == nil)
-    var fixed = HedgingMachine(try HedgingPolicy(delay: .fixed(.milliseconds(1))))
-    #expect(fixed.begin(now: .zero, left: nil) == .milliseconds(10))
+    #expect(machine.recordFirstTry(now: .zero, left: .milliseconds(100)) == .milliseconds(25))
+    #expect(machine.recordFirstTry(now: .seconds(59), left: nil) == delay)
+    #expect(machine.recordFirstTry(now: .seconds(200), left: nil) == nil)
+    var fixed = HedgingMachine(HedgingPolicy(delay: .fixed(.milliseconds(1))))
+    #expect(fixed.recordFirstTry(now: .zero, left: nil) == .milliseconds(10))
   }
 
   @Test("The budget is a burst of ten, and one more for each twenty first tries")
   func budget() {
     var machine = HedgingMachine(.standard)
     #expect((0..<20).filter { _ in machine.pay() }.count == 10)
-    for _ in 0..<20 { _ = machine.begin(now: .zero, left: nil) }
+    for _ in 0..<20 { _ = machine.recordFirstTry(now: .zero, left: nil) }
     // In floating point, twenty twentieths are slightly less than one.
-    _ = machine.begin(now: .zero, left: nil)
+    _ = machine.recordFirstTry(now: .zero, left: nil)
     #expect((0..<20).filter { _ in machine.pay() }.count == 1)
   }
 

@@ -123,10 +123,10 @@ struct HedgedRaceTests {
     let limiter = try ConcurrencyLimiter(.fixed(2), time: time)
     let breaker = try CircuitBreaker(time: time, random: .seeded(1))
     let hedger = Hedger(
-      try HedgingPolicy(delay: .fixed(.milliseconds(delay)), budgetRatio: 0.01, budgetBurst: 1), time: time)
+      HedgingPolicy(delay: .fixed(.milliseconds(delay)), budgetRatio: 0.01, budgetBurst: 1), time: time)
     var request = hedgeable()
     let key = try #require(ResilienceKeyRule.origin.key(of: request))
-    if !scene.hasBudget { _ = hedger.pay(hedger.begin(key, left: nil).place, key.origin) }
+    if !scene.hasBudget { _ = hedger.pay(hedger.recordFirstTry(key, left: nil).place, key.origin) }
     if case .deadline(let limit, let isTotal) = scene.stop {
       request.deadline = .milliseconds(limit)
       request.deadlineCode = isTotal ? .totalTimeout : .attemptTimeout
@@ -190,40 +190,45 @@ struct HedgedRaceTests {
       head: HTTPRequest(method: method, scheme: "https", authority: "api.example.org", path: "/"), allowsResend: true)
   }
 
-  /// Sends requests one after another, and returns their answers and the events that were reported.
+  /// Sends requests one after another, and returns their answers and the notes about hedges.
   private static func run(
     _ requests: [TransferRequest], _ hedging: HedgingPolicy,
     parts: (inout Resilience, TimeSource) throws -> Void = { _, _ in },
     _ script: @escaping @Sendable (_ number: Int) -> (end: TimedTransport.End, after: Int)
-  ) throws -> (answers: [String], records: [TimedTransport.Record], events: [ResilienceEvent.Kind], all: Resilience) {
+  ) throws -> (answers: [String], records: [TimedTransport.Record], hedges: [String], all: Resilience) {
     let tasks = SimulatedTasks()
     let time = tasks.clock.timeSource
     let scripted = TimedTransport(time) { number in
       let (end, after) = script(number)
       return (end, .milliseconds(after))
     }
-    let events = Lock<[ResilienceEvent.Kind]>([])
-    var resilience = Resilience(hedger: Hedger(hedging, time: time)) { event in
-      events.withLock { $0.append(event.kind) }
+    let hedges = Lock<[String]>([])
+    @Sendable func note(_ facts: TransferFacts?) {
+      let notes = facts?.notes.filter { $0.name.hasSuffix("hedged") } ?? []
+      hedges.withLock { $0 += notes.map(\.text) }
     }
+    var resilience = Resilience(hedger: Hedger(hedging, time: time))
     try parts(&resilience, time)
     let transport = ResilientTransport(over: scripted, resilience, time: time)
     let answers = tasks.run {
       var answers: [String] = []
       for request in requests {
         do throws(TransportError) {
-          answers.append(TimedTransport.word(.success(try await transport.execute(request))))
+          let answer = try await transport.execute(request)
+          note(answer.facts)
+          answers.append(TimedTransport.word(.success(answer)))
         } catch {
+          note(error.facts)
           answers.append(TimedTransport.word(.failure(error)) + (error.requestSent ? "" : ", not sent"))
         }
       }
       return answers
     }
-    return (try #require(answers), scripted.records, events.withLock { $0 }, resilience)
+    return (try #require(answers), scripted.records, hedges.withLock { $0 }, resilience)
   }
 
   private static func fixed(additional: Int = 1, burst: Int = 10) throws -> HedgingPolicy {
-    try HedgingPolicy(
+    HedgingPolicy(
       additional: additional, delay: .fixed(.milliseconds(delay)), budgetRatio: 0.001, budgetBurst: burst)
   }
 
@@ -236,12 +241,7 @@ struct HedgedRaceTests {
     }
     #expect(run.answers == ["200 try 1", "200 try 2", "200 try 4"])
     #expect(run.records.compactMap(\.end).filter { $0 == "cancelled/cancelled" }.count == 2)
-    func ended(_ end: HedgeEnd) -> ResilienceEvent.Kind { .hedgeEnded(1, end, sentAfter: .milliseconds(100)) }
-    let sent = ResilienceEvent.Kind.hedgeSent(1, after: .milliseconds(100))
-    #expect(
-      run.events == [
-        sent, ended(.won), sent, ended(.lost), sent, ended(.useless),
-      ])
+    #expect(run.hedges == ["won", "lost", "useless"].map { "hedge 1 at 100 ms, \($0)" })
   }
 
   @Test("Each of four hedges has its own delay, and the last one's response cancels all others")
@@ -272,7 +272,7 @@ struct HedgedRaceTests {
     let requests = [Self.hedgeable(.post), Self.hedgeable(.delete), streamed, keyed]
     let run = try Self.run(requests, try Self.fixed()) { _ in (.status(200), 5_000) }
     #expect(run.records.count == requests.count)
-    #expect(run.events.isEmpty)
+    #expect(run.hedges.isEmpty)
     let chosen = try Self.run([Self.hedgeable()], try Self.fixed()) { resilience, time in
       resilience.hedger = Hedger(try Self.fixed(), time: time) { $0.path != "/" }
     } _: { _ in
@@ -287,7 +287,7 @@ struct HedgedRaceTests {
     let slow: @Sendable (Int) -> (end: TimedTransport.End, after: Int) = { _ in (.status(200), 5_000) }
     let poor = try Self.run(Array(repeating: Self.hedgeable(), count: 3), try Self.fixed(burst: 2), slow)
     #expect(poor.records.count == 5)
-    #expect(poor.events.last == .hedgeWithheld(.budget))
+    #expect(poor.hedges.last == "no hedge: budget")
     let key = try #require(ResilienceKeyRule.origin.key(of: Self.hedgeable()))
     for (spent, expected) in [(50, 2), (51, 1)] {
       let quota = try RetryQuota(capacity: 100)
@@ -298,21 +298,21 @@ struct HedgedRaceTests {
         slow($0)
       }
       #expect(run.records.count == expected)
-      if expected == 1 { #expect(run.events == [.hedgeWithheld(.retryQuota)]) }
+      if expected == 1 { #expect(run.hedges == ["no hedge: retry-quota"]) }
     }
-    let broken = try Self.run([Self.hedgeable()], try Self.fixed()) { resilience, time in
-      let breaker = CircuitBreaker(
-        policy: try CircuitBreakerPolicy(minimumCalls: 2), time: time, random: .seeded(1))
-      for _ in 0..<2 { try breaker.permit(for: key).end(.failure) }
-      breaker.force(.observing, for: key)
+    // While the first try is under way, other requests fail and open the circuit.
+    let breaker = CircuitBreaker(
+      policy: CircuitBreakerPolicy(minimumCalls: 2), time: ManualClock().timeSource, random: .seeded(1))
+    let broken = try Self.run([Self.hedgeable()], try Self.fixed()) { resilience, _ in
       resilience.breaker = breaker
-    } _: {
-      slow($0)
+    } _: { number in
+      for _ in 0..<2 { _ = try? breaker.permit(for: key).end(.failure) }
+      return slow(number)
     }
     #expect(broken.answers == ["200 try 0"])
-    #expect(broken.events == [.hedgeWithheld(.circuit)])
+    #expect(broken.hedges == ["no hedge: circuit"])
     // While the first try is under way, the response to another request asks to send no more for a while.
-    let pacer = try Pacer(key: .origin, time: ManualClock().timeSource)
+    let pacer = try Pacer(key: { _ in "" }, time: ManualClock().timeSource)
     let slot = try await pacer.slot(for: key)
     let paced = try Self.run([Self.hedgeable()], try Self.fixed()) { resilience, _ in
       resilience.pacer = pacer
@@ -321,28 +321,28 @@ struct HedgedRaceTests {
       return slow(number)
     }
     #expect(paced.answers == ["200 try 0"])
-    #expect(paced.events == [.hedgeWithheld(.pace)])
+    #expect(paced.hedges == ["no hedge: pace"])
   }
 
   @Test("A refused hedge neither ends the call nor is its result, and without room there is no hedge")
   func refused() throws {
     for (first, answer) in [(TimedTransport.End.status(200), "200 try 0"), (.status(500), "500 try 0")] {
       let run = try Self.run([Self.hedgeable()], try Self.fixed()) { resilience, time in
-        let policy = PacingPolicy(pace: try .init(perSecond: 1), whenClosed: .refuse)
+        let policy = PacingPolicy(pace: try .init(perSecond: 1), maximumWait: .zero)
         resilience.pacer = Pacer(policy, time: time, random: .seeded(1))
       } _: { _ in
         (first, 300)
       }
       #expect(run.answers == [answer])
       #expect(run.records.count == 1)
-      #expect(run.events.last == .hedgeEnded(1, .useless, sentAfter: .milliseconds(100)))
+      #expect(run.hedges.last == "hedge 1 at 100 ms, useless")
       let full = try Self.run([Self.hedgeable()], try Self.fixed()) { resilience, time in
         resilience.limiter = try ConcurrencyLimiter(.fixed(1), time: time)
       } _: { _ in
         (first, 300)
       }
       #expect(full.answers == [answer])
-      #expect(full.events.first == .hedgeWithheld(.room))
+      #expect(full.hedges.first == "no hedge: room")
     }
   }
 
@@ -350,7 +350,7 @@ struct HedgedRaceTests {
   func losers() throws {
     let run = try Self.run(Array(repeating: Self.hedgeable(), count: 40), try Self.fixed(burst: 100)) {
       resilience, time in
-      let policy = try CircuitBreakerPolicy(minimumCalls: 2, failureRatio: 0.01)
+      let policy = CircuitBreakerPolicy(minimumCalls: 2, failureRatio: 0.01)
       resilience.breaker = CircuitBreaker(policy: policy, time: time, random: .seeded(1))
       resilience.limiter = try ConcurrencyLimiter(.aimd(initial: 2, range: 2...9), time: time)
     } _: { number in
@@ -429,7 +429,7 @@ struct HedgedRaceTests {
   )
   func samples() throws {
     // After fifty answers of 40 ms, the hedge for a first try is delayed by about 40 ms.
-    let policy = try HedgingPolicy(budgetRatio: 1, budgetBurst: 1_000)
+    let policy = HedgingPolicy(budgetRatio: 1, budgetBurst: 1_000)
     let quick = try Self.run(Array(repeating: Self.hedgeable(), count: 52), policy) { number in
       switch number {
       case ..<50: (.status(200), 40)

@@ -14,7 +14,7 @@ enum HalfDeadReplica {
   static let seconds = 150
 
   static func settings() throws -> [(name: String, policy: BalancingPolicy, outliers: OutlierPolicy)] {
-    let never = try OutlierPolicy(consecutiveFailures: 1_000_000)
+    let never = OutlierPolicy(consecutiveFailures: 1_000_000)
     return [
       ("none: round robin", .roundRobin, never), ("none: least loaded", .leastLoaded, never),
       ("Lastro: round robin, outliers ejected", .roundRobin, .standard),
@@ -65,7 +65,7 @@ struct HalfDeadReplicaTests {
   @Test(
     "With one of three replicas failing 80 %, ejection leaves less than a third of the failures, with any balancing")
   func ejection() throws {
-    let never = try OutlierPolicy(consecutiveFailures: 1_000_000)
+    let never = OutlierPolicy(consecutiveFailures: 1_000_000)
     for policy in BalancingPolicy.allCases {
       let without = try HalfDeadReplica.run(policy, never)
       let with = try HalfDeadReplica.run(policy, .standard)

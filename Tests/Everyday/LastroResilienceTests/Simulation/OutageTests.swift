@@ -28,13 +28,13 @@ enum Outage {
       Setting(name: "none"),
       Setting(
         name: "Polly 8: 10 % of 100 in 30 s, 5 s, 1 probe",
-        policy: try CircuitBreakerPolicy(
+        policy: CircuitBreakerPolicy(
           minimumCalls: 100, failureRatio: 0.1, consecutiveFailures: nil, breakDuration: .seconds(5),
           maximumBreakDuration: .seconds(5), probes: 1)
       ),
       Setting(
         name: "resilience4j: 50 % of the last 100, 60 s, 10 probes",
-        policy: try CircuitBreakerPolicy(
+        policy: CircuitBreakerPolicy(
           window: .calls(100), minimumCalls: 100, failureRatio: 0.5, consecutiveFailures: nil,
           breakDuration: .seconds(60), maximumBreakDuration: .seconds(60), probes: 10)),
       Setting(name: "Lastro: 50 % of 20 in 30 s, or 20 in a row, 5 s to 60 s, 3 probes", policy: .standard),
@@ -87,7 +87,7 @@ enum Outage {
     func arrive() {
       simulator.after(simulator.exponential(1 / rate)) { arrive() }
       let began = simulator.now
-      var generation: UInt64?
+      var generation: UInt64 = 0
       if circuit != nil {
         guard case .admitted(let admitted)? = circuit?.ask(now: simulator.time) else { return }
         generation = admitted

@@ -36,13 +36,13 @@ enum RetryStorm {
       Setting(
         name: "Polly in .NET: 3 retries, 2 s exponential; breaker 10 % of 100", retries: 3,
         delay: { number, unit in Double(2 << (number - 1)) * (0.5 + unit) },
-        breaker: try CircuitBreakerPolicy(
+        breaker: CircuitBreakerPolicy(
           minimumCalls: 100, failureRatio: 0.1, consecutiveFailures: nil, breakDuration: .seconds(5),
           maximumBreakDuration: .seconds(5), probes: 1)
       ),
       Setting(
         name: "resilience4j: 2 retries after 500 ms; breaker 50 % of the last 100", retries: 2, delay: { _, _ in 0.5 },
-        breaker: try CircuitBreakerPolicy(
+        breaker: CircuitBreakerPolicy(
           window: .calls(100), minimumCalls: 100, consecutiveFailures: nil, breakDuration: .seconds(60),
           maximumBreakDuration: .seconds(60), probes: 10)),
       Setting(
@@ -71,7 +71,7 @@ enum RetryStorm {
     let server = SimulatedServer(simulator, workers: 15) { simulator.exponential(0.05) }
     var result = Result(outcome: Outcome(seconds: seconds))
     func attempt(_ client: Client, _ number: Int, since start: Double) {
-      var generation: UInt64?
+      var generation: UInt64 = 0
       if client.circuit != nil {
         guard case .admitted(let admitted)? = client.circuit?.ask(now: simulator.time) else { return }
         generation = admitted

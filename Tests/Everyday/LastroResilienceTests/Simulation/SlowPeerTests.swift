@@ -19,7 +19,7 @@ enum SlowPeer {
   static func settings() throws -> [(name: String, policy: HedgingPolicy?)] {
     [
       ("none", nil),
-      ("Polly in .NET: after 2 s", try HedgingPolicy(delay: .fixed(.seconds(2)), budgetRatio: 1)),
+      ("Polly in .NET: after 2 s", HedgingPolicy(delay: .fixed(.seconds(2)), budgetRatio: 1)),
       ("Lastro: after the 95th percentile, 5 %", .standard),
     ]
   }

@@ -20,7 +20,7 @@ struct CacheErrorTests {
     try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
     try Data().write(to: URL(filePath: folder.path + "/file"))
     let refusals = [
-      ("", 0, "a limit of the cache is 0, below the minimum of 1 (give more than 0 bytes, or no store)"),
+      ("", 0, "a limit of the cache is 0, below the minimum of 1 (give more than 0 bytes, or leave the cache out)"),
       (
         "", 1,
         """
@@ -67,7 +67,7 @@ struct CacheErrorTests {
   func stuckStore() async throws {
     #expect(
       try await Self.stuck().description == """
-        response/truncated_body: the cache's store did not return the rest of the body (find what makes the store hang, or fetch without it: RequestOptions.cache = .noStore)
+        response/truncated_body: the cache's store did not return the rest of the body; GET https://example.com/a (find what makes the store hang, or fetch without it: RequestOptions.cache = .noStore)
         """)
   }
 

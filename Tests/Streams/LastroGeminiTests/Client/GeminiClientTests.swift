@@ -22,9 +22,9 @@ struct GeminiClientTests {
   func success(longestRead: Int) async throws {
     let capsule = Capsule(longestRead: longestRead) { _ in .text("20 text/gemini; lang=en\r\n# Hello\r\nbody") }
     let client = GeminiClient.trusting(capsule)
-    let response = try await client.fetchData("capsule.example")
+    let response = try await client.fetch("capsule.example").collected()
     #expect(response.status == .success && response.meta == "text/gemini; lang=en")
-    #expect(response.text == "# Hello\r\nbody" && response.header.parsedMediaType?.language == "en")
+    #expect(response.text == "# Hello\r\nbody" && response.header.parsedMediaType?.parameters["lang"] == "en")
     #expect(capsule.requests == ["gemini://capsule.example/"])
     let request = try #require(capsule.dialed.first)
     #expect(request.host == "capsule.example" && request.port == 1965 && request.tls?.applicationProtocols == [])
@@ -33,7 +33,7 @@ struct GeminiClientTests {
     for try await piece in try await client.fetch(Self.start).body { pieces += piece }
     #expect(pieces == response.data)
     var lines: [GemtextLine] = []
-    for try await line in try await client.fetch(Self.start).body.gemtext { lines.append(line) }
+    for try await line in try await client.fetch(Self.start).gemtext { lines.append(line) }
     #expect(lines == [.heading(level: 1, text: "Hello"), .text("body")])
   }
 
@@ -49,7 +49,8 @@ struct GeminiClientTests {
     arguments: statuses)
   func everyStatus(header: String, status: Int, meta: String) async throws {
     for longestRead in [1, .max] {
-      let response = try await Self.client(.text(header + "body"), longestRead: longestRead).fetchData(Self.start)
+      let client = Self.client(.text(header + "body"), longestRead: longestRead)
+      let response = try await client.fetch(Self.start).collected()
       #expect(response.status.rawValue == status && response.meta == meta && response.redirects.isEmpty)
       #expect(response.status.category.rawValue == status / 10)
       #expect(response.data == (status < 30 && status >= 20 ? Data("body".utf8) : nil))
@@ -76,7 +77,7 @@ struct GeminiClientTests {
   func broken(reply: Capsule.Reply, stage: FailureStage, code: FailureCode) async {
     for longestRead in [1, .max] {
       let client = Self.client(reply, longestRead: longestRead)
-      let error = await #expect(throws: GeminiError.self) { try await client.fetchData(Self.start) }
+      let error = await #expect(throws: GeminiError.self) { try await client.fetch(Self.start).collected() }
       #expect(error?.stage == stage && error?.code == code, "\(reply): \(String(describing: error))")
       #expect(error?.url?.text == Self.start && error?.message.isEmpty == false)
     }
@@ -89,18 +90,18 @@ struct GeminiClientTests {
     var bytes = Data()
     let error = await #expect(throws: GeminiError.self) { for try await piece in body { bytes += piece } }
     #expect(error?.code == .truncatedBody && error?.cause?.code == .truncatedStream && bytes == Data("half".utf8))
-    let tolerant = try await Self.client(reply) { $0.toleratesTruncation = true }.fetchData(Self.start)
-    #expect(tolerant.text == "half" && tolerant.body.isTruncated)
+    let tolerant = try await Self.client(reply) { $0.toleratesTruncation = true }.fetch(Self.start).collected()
+    #expect(tolerant.text == "half" && tolerant.isTruncated)
     let whole = try await Self.client(.text("20 text/plain\r\nhalf")) { $0.toleratesTruncation = true }
-      .fetchData(Self.start)
-    #expect(!whole.body.isTruncated)
+      .fetch(Self.start).collected()
+    #expect(!whole.isTruncated)
   }
 
   @Test("A body larger than the limit is not collected")
   func bodyLimit() async throws {
     let client = Self.client(.text("20 x/y\r\n12345"), longestRead: 1)
-    #expect(try await client.fetchData(Self.start, upTo: 5).data == Data("12345".utf8))
-    let error = await #expect(throws: GeminiError.self) { try await client.fetchData(Self.start, upTo: 4) }
+    #expect(try await client.fetch(Self.start).collected(upTo: 5).data == Data("12345".utf8))
+    let error = await #expect(throws: GeminiError.self) { try await client.fetch(Self.start).collected(upTo: 4) }
     #expect(error?.stage == .limit && error?.code == .bodyTooLarge && error?.header?.status == .success)
   }
 
@@ -149,11 +150,11 @@ struct GeminiClientTests {
   @Test("A body that stalls ends at the idle limit or the total limit")
   func idle() async throws {
     let client = Self.client(.stall("20 x/y\r\nsome")) { $0.idleTimeout = .milliseconds(20) }
-    let error = await #expect(throws: GeminiError.self) { try await client.fetchData(Self.start) }
+    let error = await #expect(throws: GeminiError.self) { try await client.fetch(Self.start).collected() }
     #expect(error?.stage == .timeout && error?.code == .idleTimeout && error?.header?.meta == "x/y")
     for said in ["", "20 x/y\r\nsome"] {
       let total = Self.client(.stall(said)) { $0.totalTimeout = .milliseconds(20) }
-      let late = await #expect(throws: GeminiError.self) { try await total.fetchData(Self.start) }
+      let late = await #expect(throws: GeminiError.self) { try await total.fetch(Self.start).collected() }
       #expect(late?.stage == .timeout && late?.code == .totalTimeout)
     }
   }
@@ -181,7 +182,7 @@ struct GeminiClientTests {
   func truncatedGemtext() async throws {
     let response = try await Self.client(.truncated("20 text/gemini\r\n# One\n```\ntw")).fetch(Self.start)
     var lines: [GemtextLine] = []
-    var iterator = response.body.gemtext.makeAsyncIterator()
+    var iterator = response.gemtext.makeAsyncIterator()
     for _ in 1...4 { if let line = try await iterator.next() { lines.append(line) } }
     #expect(
       lines == [.heading(level: 1, text: "One"), .preformatStart(alternative: nil), .preformatted("tw"), .preformatEnd])
@@ -217,7 +218,7 @@ struct GeminiClientTests {
     let client = GeminiClient.trusting(capsule)
     _ = try await client.fetch(Self.start)
     try await capsule.finished.waitForEvents(count: 1)
-    let body = try await client.fetch(Self.start).body
+    let body = try await client.fetch(Self.start).content
     body.cancel()
     try await capsule.finished.waitForEvents(count: 2)
     var bytes = body.makeAsyncIterator()
@@ -278,7 +279,7 @@ final class Capsule: Dialer {
         let chain = try? PeerCertificate.certificates(pem: certificate.certificatePEM)
       else { throw .refused(.invalidOption, "a certificate that cannot be read") }
       let trust = ServerTrust(host: host, port: request.port, chain: chain)
-      if case .refused(let failure) = judge.decision(on: trust) { throw .refusedTrust(failure) }
+      if case .failure(let failure) = judge.decision(on: trust) { throw .refusedTrust(failure) }
     }
     let dialer = MemoryDialer(shape: shape, facts: facts) { [self] _, stream in
       var line = Data()

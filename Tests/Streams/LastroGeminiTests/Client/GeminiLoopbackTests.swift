@@ -6,6 +6,7 @@ import LastroCurl
 import LastroGemini
 import LastroStreamsTesting
 import LastroTesting
+import TestSupport
 import Testing
 
 @Suite("Gemini over the engine", .timeLimit(.minutes(5)))
@@ -24,7 +25,7 @@ struct GeminiLoopbackTests {
     configuration.headerTimeout = .seconds(60)
     configuration.idleTimeout = .seconds(60)
     change(&configuration)
-    return GeminiClient(dialer: CurlDialer.shared, configuration: configuration)
+    return GeminiClient(dialer: CurlNetworkStack.sharedDialer, configuration: configuration)
   }
 
   static func changed(_ change: (inout GeminiConfiguration) -> Void) -> GeminiClient { client(change: change) }
@@ -35,7 +36,7 @@ struct GeminiLoopbackTests {
     let server = try LoopbackGeminiServer(identity: Self.certificate()) { _ in
       LoopbackGeminiAnswer(Array("20 x/y\r\n".utf8) + body, pieceBytes: pieceBytes)
     }
-    let response = try await Self.client().fetchData(server.url("/a b?c"))
+    let response = try await Self.client().fetch(server.url("/a b?c")).collected()
     #expect(response.data == Data(body) && response.facts.trust == .firstUse)
     #expect(response.facts.tls?.version.hasPrefix("TLSv1.") == true)
     #expect(server.requests == ["gemini://localhost:\(server.port)/a%20b?c"])
@@ -59,14 +60,15 @@ struct GeminiLoopbackTests {
     let old = try Self.certificate(), new = try Self.certificate()
     let server = try LoopbackGeminiServer(identity: old) { _ in .success("hello") }
     let store = GeminiMemoryKnownHosts()
-    #expect(try await Self.client(store).fetchData(server.url()).text == "hello")
-    #expect(try await Self.client(store).fetchData(server.url()).facts.trust == .knownHost)
+    #expect(try await Self.client(store).fetch(server.url()).collected().text == "hello")
+    #expect(try await Self.client(store).fetch(server.url()).collected().facts.trust == .knownHost)
     try server.show(new)
     let error = await #expect(throws: GeminiError.self) { try await Self.client(store).fetch(server.url()) }
     #expect(error?.stage == .trust && error?.code == .certificateChanged)
     let change = try #require(error?.certificateChange)
     #expect(try change.known.pin == old.pin)
     #expect(try change.presented.pin == new.pin)
+    #expect(try error?.cause?.trustFailure?.trust.chain.first?.pin == new.pin)
     #expect(server.requests.count == 2)
     let once = try await Self.client(store, onMismatch: { _ in .acceptOnce }).fetch(server.url())
     #expect(once.facts.trust == .changedHost)
@@ -108,7 +110,7 @@ struct GeminiLoopbackTests {
     }
     let error = await #expect(throws: GeminiError.self) { try await client.fetch(selfSigned.url()) }
     #expect(error?.stage == .tls && error?.code == .untrustedCertificate && selfSigned.requests.isEmpty)
-    #expect(try await client.fetchData(issued.url()).text == "hello")
+    #expect(try await client.fetch(issued.url()).collected().text == "hello")
   }
 
   static let faultyAnswers: [(LoopbackGeminiAnswer, FailureStage, FailureCode)] = [
@@ -125,8 +127,8 @@ struct GeminiLoopbackTests {
   func faults(index: Int) async throws {
     let (answer, stage, code) = Self.faultyAnswers[index]
     let server = try LoopbackGeminiServer(identity: Self.certificate()) { _ in answer }
-    let client = Self.changed { $0.redirects.limit = 0 }
-    let error = await #expect(throws: GeminiError.self) { try await client.fetchData(server.url()) }
+    let client = Self.changed { $0.maximumRedirects = 1 }
+    let error = await #expect(throws: GeminiError.self) { try await client.fetch(server.url()).collected() }
     #expect(error?.stage == stage && error?.code == code, "\(String(describing: error))")
   }
 
@@ -141,7 +143,7 @@ struct GeminiLoopbackTests {
   @Test("A reset is an error")
   func reset() async throws {
     let server = try LoopbackGeminiServer(identity: Self.certificate()) { _ in LoopbackGeminiAnswer("20", end: .reset) }
-    let error = await #expect(throws: GeminiError.self) { try await Self.client().fetchData(server.url()) }
+    let error = await #expect(throws: GeminiError.self) { try await Self.client().fetch(server.url()).collected() }
     #expect(error?.stage == .response)
   }
 
@@ -156,9 +158,9 @@ struct GeminiLoopbackTests {
     identities.add(
       .init(certificate: .file(files.chain), key: .file(files.privateKey)), for: try GeminiURL(server.url("/app")))
     let client = Self.changed { $0.identities = identities }
-    #expect(try await client.fetchData(server.url("/app/x")).text == "hello")
+    #expect(try await client.fetch(server.url("/app/x")).collected().text == "hello")
     #expect(server.clients == ["me"])
-    await #expect(throws: GeminiError.self) { try await client.fetchData(server.url("/other")) }
+    await #expect(throws: GeminiError.self) { try await client.fetch(server.url("/other")).collected() }
     #expect(server.requests.count == 1)
   }
 
@@ -171,7 +173,7 @@ struct GeminiLoopbackTests {
       for index in 0..<40 {
         group.addTask {
           let url = server.url("/\(index)")
-          let text = try await client.fetchData(url).text
+          let text = try await client.fetch(url).collected().text
           #expect(text == url)
         }
       }

@@ -74,8 +74,8 @@ struct GeminiFirstUseTests {
     let asked = EventRecorder<String>()
     let client = Self.client(
       capsule, store,
-      onMismatch: { change in
-        asked.record("\(change)")
+      onMismatch: { refusal in
+        asked.record(refusal.message)
         return decision
       })
     for round in 1...2 {
@@ -101,8 +101,8 @@ struct GeminiFirstUseTests {
     let asked = EventRecorder<String>()
     let client = Self.client(
       capsule, store,
-      onMismatch: { change in
-        asked.record(change.presented.pin.description)
+      onMismatch: { refusal in
+        asked.record(refusal.certificateChange?.presented.pin.description ?? "")
         capsule.show(third)
         return asked.events.count == 1 ? .replace : .refuse
       })
@@ -199,12 +199,12 @@ struct GeminiFirstUseTests {
     host.host = try HostName("other.example")
     none.chain = []
     for trust in [proxy, port, host, none] {
-      guard case .refused = judge.decision(on: trust) else {
+      guard case .failure = judge.decision(on: trust) else {
         Issue.record("\(trust) was accepted")
         continue
       }
     }
-    #expect(judge.decision(on: good) == .accepted(.firstUse))
+    #expect(judge.decision(on: good) == .success(.firstUse))
   }
 
   @Test("If another client remembers a host first with another key, the change is detected")
@@ -253,13 +253,13 @@ private final class RacingStore: GeminiKnownHosts {
 
   init(_ theirs: GeminiKnownHost) { self.theirs = theirs }
 
-  func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost? {
+  func knownHost(_ host: GeminiHost) async throws(ConfigurationError) -> GeminiKnownHost? {
     try await store.knownHost(host)
   }
 
   func replace(
     _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
-  ) async throws(GeminiKnownHostsError) -> Bool {
+  ) async throws(ConfigurationError) -> Bool {
     _ = try await store.replace(host, nil, with: theirs)
     return try await store.replace(host, old, with: new)
   }
@@ -268,12 +268,12 @@ private final class RacingStore: GeminiKnownHosts {
 private struct BrokenStore: GeminiKnownHosts {
   var failsAtOnce: Bool
 
-  func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost? {
-    if failsAtOnce { throw GeminiKnownHostsError("out of order") }
+  func knownHost(_ host: GeminiHost) async throws(ConfigurationError) -> GeminiKnownHost? {
+    if failsAtOnce { throw ConfigurationError("out of order") }
     return nil
   }
 
   func replace(
     _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
-  ) async throws(GeminiKnownHostsError) -> Bool { false }
+  ) async throws(ConfigurationError) -> Bool { false }
 }

@@ -23,8 +23,8 @@ struct GeminiStoreTests {
     let asked = EventRecorder<String>()
     let client = Base.client(
       capsule, store,
-      onMismatch: { change in
-        asked.record(change.known.pin.description)
+      onMismatch: { refusal in
+        asked.record(refusal.certificateChange?.known.pin.description ?? "")
         guard asked.events.count == 1 else { return .refuse }
         _ = try? await store.replace(host, first, with: theirs)
         return decision
@@ -102,7 +102,7 @@ private final class HangingStore: GeminiKnownHosts {
 
   init(hangsAtOnce: Bool) { self.hangsAtOnce = hangsAtOnce }
 
-  func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost? {
+  func knownHost(_ host: GeminiHost) async throws(ConfigurationError) -> GeminiKnownHost? {
     guard hangsAtOnce else { return nil }
     asked.record("")
     await passGate()
@@ -111,7 +111,7 @@ private final class HangingStore: GeminiKnownHosts {
 
   func replace(
     _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
-  ) async throws(GeminiKnownHostsError) -> Bool {
+  ) async throws(ConfigurationError) -> Bool {
     asked.record("")
     await passGate()
     return true

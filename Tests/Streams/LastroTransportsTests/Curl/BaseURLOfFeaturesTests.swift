@@ -56,7 +56,7 @@ struct BaseURLOfFeaturesTests {
     }
     #expect(pages == ["one", "two"])
     let begun = await #expect(throws: HTTPFetchError<APIFailure>.self) {
-      try await stack.begin(Self.resource("begun"))
+      try await stack.startOperation(Self.resource("begun"))
     }
     let sent = await #expect(throws: HTTPFetchError<APIFailure>.self) {
       try await stack.upload(file: path, to: Self.resource("sent"))

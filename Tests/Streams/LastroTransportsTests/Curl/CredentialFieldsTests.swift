@@ -22,7 +22,7 @@ struct CredentialFieldsTests {
     let engine = try CurlTransport(configuration)
     let transport: any Transport =
       overDialer
-      ? try DialerTransport(over: CurlDialer(transport: engine), configuration: engine.exchange) : engine
+      ? try DialerTransport(over: engine, configuration: engine.exchange) : engine
     let stack = TransportNetworkStack(transport: transport)
     for given in CredentialCase.all {
       var request = try ResourceRequest(url: server.baseURL)

@@ -69,7 +69,7 @@ struct EngineFeatureTests {
   func textLines() async throws {
     let url = url + "/lines"
     var texts: [String] = []
-    for try await line in try await stack.lines(of: .get(url)) { texts.append(line) }
+    for try await line in try await stack.stream(.get(url)).value.lines { texts.append(line) }
     #expect(texts == ["{\"name\": \"ada\"}", "{\"name\": \"bob\"}"])
   }
 
@@ -77,7 +77,7 @@ struct EngineFeatureTests {
   func pages() async throws {
     let list = HTTPResource<[User], TextAPIError>.get(url + "/pages")
     var users: [User] = []
-    for try await user in stack.pages(list, by: .link).items { users.append(user) }
+    for try await user in stack.pages(list, by: .link).items(\.self) { users.append(user) }
     #expect(users.map(\.name) == ["ada", "bob"])
   }
 

@@ -84,11 +84,11 @@ struct EnginePinsTests {
     let stack = try CurlNetworkStack(engine(pins: [policy(isPinned ? pin : Self.absent)]))
     let url = server.url()
     if isPinned {
-      let page = try await GeminiClient(dialer: stack.dialer).fetchData(url)
+      let page = try await GeminiClient(dialer: stack.dialer).fetch(url).collected()
       #expect(page.text == "# Hello")
     } else {
       let error = await #expect(throws: GeminiError.self) {
-        _ = try await GeminiClient(dialer: stack.dialer).fetchData(url)
+        _ = try await GeminiClient(dialer: stack.dialer).fetch(url).collected()
       }
       #expect(error?.code == .pinMismatch && server.requests.isEmpty)
     }

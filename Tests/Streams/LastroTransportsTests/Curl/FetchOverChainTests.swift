@@ -156,8 +156,9 @@ struct FetchOverChainTests {
   func pins(way: FetchedWay, version: String) async throws {
     let server = try server(version)
     let passage = try Passage(way, to: server.port, lab)
-    #expect(try await passage.chain.stack(engine(pin)).fetch(request(server)).response.facts.trust == .pinned)
-    let wrong = try passage.chain.stack(engine(TestAuthority.absentPin))
+    let right = try passage.chain.stack(on: CurlTransport(engine(pin)))
+    #expect(try await right.fetch(request(server)).response.facts.trust == .pinned)
+    let wrong = try passage.chain.stack(on: CurlTransport(engine(TestAuthority.absentPin)))
     let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await wrong.fetch(request(server)) }
     #expect(error?.code == .pinMismatch && error?.attempts.contains(where: \.requestSent) == false)
     #expect(server.requests.count == 1)
@@ -196,7 +197,7 @@ struct FetchOverChainTests {
   @Test("A hop that refuses is named, and no request was sent")
   func refusals() async throws {
     let refusing = try LoopbackServer.socks5 { _ in 2 }
-    let stack = try ViaChain(["socks5://127.0.0.1:\(refusing.port)"]).stack(engine())
+    let stack = try ViaChain(["socks5://127.0.0.1:\(refusing.port)"]).stack(on: CurlTransport(engine()))
     let request = try ResourceRequest(url: "https://far.test/", options: .patient())
     let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await stack.fetch(.raw(request)) }
     #expect(error?.stage == .proxy && error?.code == .proxyRefused)
@@ -213,18 +214,19 @@ struct FetchOverChainTests {
     }
     let passage = try Passage(.socks5, to: server.port, lab)
     var configuration = try engine()
-    #expect(try await passage.chain.stack(configuration).fetch(request(server)).value == Data("fine".utf8))
+    let wide = try passage.chain.stack(on: CurlTransport(configuration))
+    #expect(try await wide.fetch(request(server)).value == Data("fine".utf8))
     #expect(agents.events.first?.first?.hasPrefix("Lastro/") == true)
     configuration.maximumHeadBytes = 1_000
-    let narrow = try passage.chain.stack(configuration)
+    let narrow = try passage.chain.stack(on: CurlTransport(configuration))
     let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await narrow.fetch(request(server)) }
     #expect(error?.code == .headTooLarge)
   }
 
   @Test("An explanation names the chain without its passwords")
   func explanation() async throws {
-    let stack = try ViaChain(["socks5://ann:hush@127.0.0.1:9", "http://127.0.0.1:9"]).stack(engine())
-    let page = await stack.explain(HTTPResource<Data, any Error>.get("https://far.test/")).description
+    let stack = try ViaChain(["socks5://ann:hush@127.0.0.1:9", "http://127.0.0.1:9"]).stack(on: CurlTransport(engine()))
+    let page = await stack.explain(HTTPResource<Data, any Error>.get("https://far.test/"))
     #expect(page.contains("socks5://ann@127.0.0.1:9 → http://127.0.0.1:9"), "\(page)")
     #expect(!page.contains("hush"))
   }

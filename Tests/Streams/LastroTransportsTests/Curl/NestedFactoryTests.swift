@@ -56,7 +56,8 @@ struct NestedFactoryTests {
         TLSDialer(over: $0, connection: options)
       })
     let direct = NetworkConnectionFactory(
-      to: try endpoint(server, "localhost"), dialer: TLSDialer(over: CurlDialer.shared, connection: options))
+      to: try endpoint(server, "localhost"),
+      dialer: CurlNetworkStack.sharedDialer.addingTLS(connection: options))
     try await echo(direct, using: ConnectionParameters(tls: DialRequest.TLS()))
     let peer = try LoopbackMeekServer()
     let url = try #require(URL(string: peer.server.baseURL))
@@ -78,7 +79,7 @@ struct NestedFactoryTests {
         try NetworkConnectionFactory(to: bad, connection: NetworkConnection(to: good, using: .tcp)) { $0 }
       }
     }
-    let proxy = try ProxyServer(host: "a.test", port: 1, user: "a:b", password: "p")
+    let proxy = try ProxyServer(host: "a.test", port: 1, credentials: .init(user: "a:b", password: "p"))
     #expect(throws: ConfigurationError.self) {
       try NetworkConnectionFactory(to: good, factory: base) { try HTTPConnectDialer(proxy: proxy, over: $0) }
     }

@@ -34,7 +34,7 @@ struct ProtocolsOverChainsTests {
     options.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: nil)
     let request = try ResourceRequest(url: url, options: options)
     return try await WebSocketClient(dialer: dialer, configuration: .patient).connect(
-      to: RawHTTPResource(request: request))
+      to: RawHTTPResource.raw(request))
   }
 
   private func refusal(_ dialer: any Dialer, _ url: String) async throws -> WebSocketError? {
@@ -110,13 +110,13 @@ struct ProtocolsOverChainsTests {
       configuration.idleTimeout = .seconds(600)
       let client = GeminiClient(dialer: try dialer(way), configuration: configuration)
       for trust in [TrustVerdict.firstUse, .knownHost] {
-        let response = try await client.fetchData(server.url("/page"))
+        let response = try await client.fetch(server.url("/page")).collected()
         #expect(response.text == body)
         #expect(response.facts.trust == trust)
       }
       let before = server.requests.count
       try server.show(new)
-      let error = await #expect(throws: GeminiError.self) { try await client.fetchData(server.url()) }
+      let error = await #expect(throws: GeminiError.self) { try await client.fetch(server.url()).collected() }
       #expect(error?.code == .certificateChanged)
       #expect(server.requests.count == before)
     }

@@ -40,7 +40,7 @@ struct ProtocolsOverObfs4Tests {
     options.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: nil)
     let request = try ResourceRequest(url: "https://localhost:\(server.port)/", options: options)
     let client = try WebSocketClient(dialer: dialer(bridge, judge), configuration: .patient)
-    let socket = try await client.connect(to: RawHTTPResource(request: request))
+    let socket = try await client.connect(to: RawHTTPResource.raw(request))
     #expect(socket.facts.trust == .pinned)
     var messages = socket.messages.makeAsyncIterator()
     for size in [1, 70_000, 300_000] {
@@ -53,7 +53,7 @@ struct ProtocolsOverObfs4Tests {
 
     let stranger = try dialer(bridge, TestAuthority.evaluator("localhost", pin: TestAuthority.absentPin))
     let error = await #expect(throws: WebSocketError.self) {
-      try await WebSocketClient(dialer: stranger).connect(to: RawHTTPResource(request: request))
+      try await WebSocketClient(dialer: stranger).connect(to: RawHTTPResource.raw(request))
     }
     #expect(error?.code == .pinMismatch)
     #expect(server.record.handshakes.count == 1)
@@ -74,7 +74,7 @@ struct ProtocolsOverObfs4Tests {
     configuration.idleTimeout = .seconds(600)
     let client = GeminiClient(dialer: try dialer(bridge), configuration: configuration)
     for trust in [TrustVerdict.firstUse, .knownHost] {
-      let response = try await client.fetchData(server.url("/page"))
+      let response = try await client.fetch(server.url("/page")).collected()
       #expect(response.text == body)
       #expect(response.facts.trust == trust)
     }
@@ -88,7 +88,8 @@ struct ProtocolsOverObfs4Tests {
     for factory in [
       try WispConnectionFactory(serverAddress: address, cert: bridge.certificate, iatMode: false),
       try WispConnectionFactory(serverAddress: address, cert: bridge.certificate, iatMode: true),
-      try WispConnectionFactory(to: server, dialer: CurlDialer.shared),
+      try WispConnectionFactory(
+        to: server, factory: NetworkConnectionFactory(to: address, dialer: CurlNetworkStack.sharedDialer)),
     ] {
       let stream = try await ConnectionFactoryDialer(factory).dial(
         DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(600)))

@@ -47,7 +47,7 @@ struct ProtocolsOverShadowsocksTests {
     options.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: nil)
     let request = try ResourceRequest(url: "https://far.test:\(server.port)/", options: options)
     let client = try WebSocketClient(dialer: dialer(proxy, judge), configuration: .patient)
-    let socket = try await client.connect(to: RawHTTPResource(request: request))
+    let socket = try await client.connect(to: RawHTTPResource.raw(request))
     #expect(socket.facts.trust == .pinned)
     var messages = socket.messages.makeAsyncIterator()
     for size in [1, 70_000, 300_000] {
@@ -60,7 +60,7 @@ struct ProtocolsOverShadowsocksTests {
 
     let stranger = try dialer(proxy, TestAuthority.evaluator("far.test", pin: TestAuthority.absentPin))
     let error = await #expect(throws: WebSocketError.self) {
-      try await WebSocketClient(dialer: stranger).connect(to: RawHTTPResource(request: request))
+      try await WebSocketClient(dialer: stranger).connect(to: RawHTTPResource.raw(request))
     }
     #expect(error?.code == .pinMismatch)
     #expect(server.record.handshakes.count == 1)
@@ -82,7 +82,7 @@ struct ProtocolsOverShadowsocksTests {
     configuration.idleTimeout = .seconds(600)
     let client = GeminiClient(dialer: try dialer(proxy), configuration: configuration)
     for trust in [TrustVerdict.firstUse, .knownHost] {
-      let response = try await client.fetchData(server.url("/page"))
+      let response = try await client.fetch(server.url("/page")).collected()
       #expect(response.text == body)
       #expect(response.facts.trust == trust)
     }

@@ -53,7 +53,7 @@ private struct Trial: Sendable {
     var configuration = StackConfiguration()
     configuration.observers = [operations]
     stack = TransportNetworkStack(
-      transport: isDialer ? try DialerTransport(over: CurlDialer(transport: transport)) : transport,
+      transport: isDialer ? try DialerTransport(over: transport) : transport,
       configuration: configuration)
   }
 

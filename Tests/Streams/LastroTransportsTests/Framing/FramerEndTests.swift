@@ -35,7 +35,7 @@ struct FramerEndTests {
       if fails {
         await #expect(throws: ConnectionError.posix(.ECONNREFUSED)) { try await connection.receiveMessage() }
       } else {
-        #expect(try await connection.receiveMessage().isEndOfStream)
+        #expect(try await endsStream(connection.receiveMessage()))
       }
       connection.cancel()
     }
@@ -68,7 +68,7 @@ struct FramerEndTests {
       }
       try await connection.start()
       // From here on, no operation is under way that would retain the connection.
-      #expect(try await connection.receiveMessage().isEndOfStream)
+      #expect(try await endsStream(connection.receiveMessage()))
     }
     #expect(await isCleanedUp.value())
   }
@@ -76,7 +76,7 @@ struct FramerEndTests {
   @Test("Passing through begins after the data that is being delivered") func passing() async throws {
     for pieces in feedings("sixsixrest") {
       let got = try await transcript(pieces, [ProtocolFramer.Options(definition: FirstSix.definition)]) { content in
-        let message = content.metadata(definition: FirstSix.definition) as? ProtocolFramer.Message
+        let message = content.context?.protocolMetadata(definition: FirstSix.definition) as? ProtocolFramer.Message
         return "\(message?["name"] as? String ?? "-") \(String(decoding: content.data, as: UTF8.self))"
       }
       #expect(got == Transcript(messages: ["six sixsix", "- rest"], ending: "end"), "fed as \(pieces.map(\.count))")
@@ -91,7 +91,7 @@ struct FramerEndTests {
     for _ in 0..<100 where connection.state == .ready { try await Task.sleep(for: .milliseconds(1)) }
     #expect(connection.state == .ready)
     #expect(try await connection.receiveMessage().data == Data("last".utf8))
-    #expect(try await connection.receiveMessage().isEndOfStream)
+    #expect(try await endsStream(connection.receiveMessage()))
     connection.cancel()
   }
 }

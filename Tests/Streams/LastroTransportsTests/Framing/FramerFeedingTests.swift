@@ -54,7 +54,7 @@ struct FramerFeedingTests {
       input, [.lengthPrefixed],
       gives: Transcript(messages: ["1: first (5)", "2:  (0)", "3: third, and longer (17)"], ending: "end")
     ) { content in
-      let message = content.metadata(definition: LengthPrefixed.definition) as? ProtocolFramer.Message
+      let message = content.context?.protocolMetadata(definition: LengthPrefixed.definition) as? ProtocolFramer.Message
       let number = message?["number"] as? Int ?? -1, length = message?["length"] as? Int ?? -1
       return "\(number): \(String(decoding: content.data, as: UTF8.self)) (\(length))"
     }
@@ -75,8 +75,8 @@ struct FramerFeedingTests {
     try await expect(
       input, [.lines, .lengthPrefixed], gives: Transcript(messages: ["one", "two", "three"], ending: "end")
     ) { content in
-      guard content.metadata(definition: Lines.definition) != nil,
-        content.metadata(definition: LengthPrefixed.definition) != nil
+      guard content.context?.protocolMetadata(definition: Lines.definition) != nil,
+        content.context?.protocolMetadata(definition: LengthPrefixed.definition) != nil
       else { return "metadata is missing" }
       return String(decoding: content.data, as: UTF8.self)
     }
@@ -111,7 +111,7 @@ struct FramerFeedingTests {
 
   private func showHeader(_ definition: ProtocolDefinition) -> (ReceivedContent) -> String {
     { content in
-      let message = content.metadata(definition: definition) as? ProtocolFramer.Message
+      let message = content.context?.protocolMetadata(definition: definition) as? ProtocolFramer.Message
       guard let header = message?.articleHeader else { return "no header" }
       return "\(header.status) \(header.meta): \(String(decoding: content.data, as: UTF8.self))"
     }
@@ -215,7 +215,7 @@ func transcript(
   do {
     while true {
       let content = try await connection.receiveMessage()
-      if content.isEndOfStream {
+      if endsStream(content) {
         transcript.ending = "end"
         return transcript
       }

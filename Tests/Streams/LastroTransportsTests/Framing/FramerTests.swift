@@ -41,7 +41,7 @@ struct FramerTests {
     let stream = ScriptedStream([])
     let connection = connection([.lengthPrefixed], GivenStreamDialer(stream))
     try await connection.start()
-    try await connection.finish()
+    try await connection.send(nil, contentContext: .finalMessage)
     #expect(stream.written == "<end>")
     await #expect(throws: ConnectionError.posix(.EPIPE)) { try await connection.send(Data("x".utf8)) }
     connection.cancel()

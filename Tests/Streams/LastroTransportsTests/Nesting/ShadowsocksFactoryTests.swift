@@ -17,8 +17,7 @@ struct ShadowsocksFactoryTests {
   private static func expectConforming(
     _ factory: any ConnectionFactory, bigLength: Int = 200_000, sourceLocation: SourceLocation = #_sourceLocation
   ) async {
-    let suite = ConnectionConformance(
-      of: factory, bigLength: bigLength, leavingOut: ConnectionConformance.promisesOfEnds)
+    let suite = ConnectionConformance(of: factory, bigLength: bigLength, checksEnds: false)
     let findings = await suite.brokenPromises()
     #expect(findings.isEmpty, "\(findings)", sourceLocation: sourceLocation)
   }

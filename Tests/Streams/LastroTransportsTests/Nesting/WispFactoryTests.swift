@@ -15,8 +15,7 @@ struct WispFactoryTests {
   private static func expectConforming(
     _ factory: any ConnectionFactory, bigLength: Int = 200_000, sourceLocation: SourceLocation = #_sourceLocation
   ) async {
-    let suite = ConnectionConformance(
-      of: factory, bigLength: bigLength, leavingOut: ConnectionConformance.promisesOfEnds)
+    let suite = ConnectionConformance(of: factory, bigLength: bigLength, checksEnds: false)
     let findings = await suite.brokenPromises()
     #expect(findings.isEmpty, "\(findings)", sourceLocation: sourceLocation)
   }
@@ -26,9 +25,9 @@ struct WispFactoryTests {
     let bridge = try LoopbackObfs4Server()
     let network = bridge.dialer()
     let cert = bridge.certificate
-    await Self.expectConforming(
-      try WispConnectionFactory(serverAddress: Self.address, cert: cert, iatMode: false, dialer: network))
     let tcp = NetworkConnectionFactory(to: Self.address, dialer: network)
+    await Self.expectConforming(
+      try WispConnectionFactory(serverAddress: Self.address, cert: cert, iatMode: false, factory: tcp))
     await Self.expectConforming(
       try WispConnectionFactory(serverAddress: Self.address, cert: cert + "==", iatMode: false, factory: tcp))
     await Self.expectConforming(
@@ -47,7 +46,8 @@ struct WispFactoryTests {
     let server = try WispServer(
       host: "bridge.test", port: 443, certificate: Secret(bridge.certificate), mode: mode)
     let slow = bridge.dialer(shape: MemoryStream.Shape(longestRead: 100, capacity: 1000))
-    await Self.expectConforming(try WispConnectionFactory(to: server, dialer: slow), bigLength: 1000)
+    let tcp = NetworkConnectionFactory(to: Self.address, dialer: slow)
+    await Self.expectConforming(try WispConnectionFactory(to: server, factory: tcp), bigLength: 1000)
     #expect(!"\(server)".contains("bridge.test"))
   }
 
@@ -56,7 +56,8 @@ struct WispFactoryTests {
     let bridge = try LoopbackObfs4Server()
     let network = bridge.dialer()
     let over = try WispConnectionFactory(
-      serverAddress: Self.address, cert: bridge.certificate, iatMode: true, dialer: network)
+      serverAddress: Self.address, cert: bridge.certificate, iatMode: true,
+      factory: NetworkConnectionFactory(to: Self.address, dialer: network))
     #expect(over.connect(using: .udp) == nil)
     let connection = NetworkConnection(to: Self.address, using: .tcp, dialer: network)
     let single = try WispConnectionFactory(
@@ -68,15 +69,15 @@ struct WispFactoryTests {
   @Test("An invalid certificate or address is refused when the factory is created")
   func badArguments() throws {
     let bridge = try LoopbackObfs4Server()
-    let network = bridge.dialer()
+    let tcp = NetworkConnectionFactory(to: Self.address, dialer: bridge.dialer())
     for cert in ["", "x", String(bridge.certificate.dropLast()), bridge.certificate + "A"] {
       #expect(throws: ConfigurationError.self) {
-        try WispConnectionFactory(serverAddress: Self.address, cert: cert, iatMode: false, dialer: network)
+        try WispConnectionFactory(serverAddress: Self.address, cert: cert, iatMode: false, factory: tcp)
       }
     }
     for address in [ConnectionEndpoint.unix(path: "/x"), .service(name: "a", type: "b", domain: "c")] {
       #expect(throws: ConfigurationError.self) {
-        try WispConnectionFactory(serverAddress: address, cert: bridge.certificate, iatMode: false, dialer: network)
+        try WispConnectionFactory(serverAddress: address, cert: bridge.certificate, iatMode: false, factory: tcp)
       }
     }
   }
@@ -87,7 +88,8 @@ struct WispFactoryTests {
     behavior.handshakeFault = .wrongAuthentication
     let bridge = try LoopbackObfs4Server(behavior)
     let factory = try WispConnectionFactory(
-      serverAddress: Self.address, cert: bridge.certificate, iatMode: false, dialer: bridge.dialer())
+      serverAddress: Self.address, cert: bridge.certificate, iatMode: false,
+      factory: NetworkConnectionFactory(to: Self.address, dialer: bridge.dialer()))
     let parameters = ConnectionParameters.tcp
     parameters.connectTimeout = .seconds(600)
     do throws(ConnectionError) {

@@ -85,6 +85,20 @@ struct MeekTests {
     }
   }
 
+  @Test("Requests for TLS and for a Unix socket are refused before anything is sent")
+  func refusedRequests() async throws {
+    let peer = try LoopbackMeekServer()
+    var unix = ConnectionOptions()
+    unix.unixSocketPath = "/tmp/x"
+    for dialer in try dialers(MeekServer(try url(peer.server.baseURL))) {
+      let socket = DialRequest(host: "a.test", port: 80, connection: unix)
+      #expect(try await transportError { try await dialer.dial(socket) }.code == .invalidOption)
+      let tls = DialRequest(host: "a.test", port: 443, tls: .init())
+      #expect(try await transportError { try await dialer.dial(tls) }.code == .unsupported)
+    }
+    #expect(peer.server.requests.isEmpty)
+  }
+
   @Test("Any status but 200 ends the stream after the bytes before it", arguments: [204, 302, 400, 404, 500, 503])
   func sessionEnd(status: Int) async throws {
     let peer = try LoopbackMeekServer { number, _ in number == 3 ? LoopbackResponse(status: status) : nil }

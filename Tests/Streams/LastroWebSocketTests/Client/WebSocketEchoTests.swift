@@ -4,8 +4,9 @@ import Foundation
 import Lastro
 import LastroStreamsTesting
 import LastroTesting
-import LastroWebSocket
 import Testing
+
+@testable import LastroWebSocket
 
 @Suite("WebSocket over memory", .timeLimit(.minutes(5)))
 struct WebSocketEchoTests {
@@ -40,8 +41,7 @@ struct WebSocketEchoTests {
     behavior.fragmentBytes = fragmentBytes
     behavior.compression = longestRead % 2 == 0 ? .init() : nil
     let client = memoryClient(behavior, shape: MemoryStream.Shape(longestRead: longestRead)) {
-      $0.compression = .init()
-      $0.compression?.minimumBytes = 0
+      $0.compression = .init(minimumBytes: 0)
       $0.maximumOutgoingFrameBytes = 100
     }
     let socket = try await client.connect("ws://h/")
@@ -75,16 +75,9 @@ struct WebSocketEchoTests {
     var behavior = LoopbackWebSocketBehavior()
     behavior.greeting = [.text("hello"), .binary([1]), .close(4000, "bye")]
     let socket = try await memoryClient(behavior).connect("ws://h/")
-    for await state in socket.states where state.isTerminal {
-      guard case .closed(let close) = state else {
-        Issue.record("\(state)")
-        return
-      }
-      #expect(
-        close
-          == WebSocketClose(
-            code: WebSocketCloseCode(rawValue: 4000), reason: "bye", isClean: true, initiator: .remote))
-    }
+    #expect(
+      try await socket.waitForEnd()
+        == WebSocketClose(code: WebSocketCloseCode(rawValue: 4000), reason: "bye", isClean: true, initiator: .remote))
     #expect(try await collect(socket) == [.text("hello"), .binary(Data([1]))])
   }
 
@@ -104,6 +97,27 @@ struct WebSocketEchoTests {
     #expect(afterLate == nil)
   }
 
+  @Test("The end is returned to every task that waits for it, also after it")
+  func ends() async throws {
+    let socket = try await memoryClient().connect("ws://h/")
+    #expect(socket.isOpen)
+    async let early = socket.waitForEnd()
+    let close = try await socket.close()
+    #expect(!socket.isOpen && close.isClean && close.initiator == .local)
+    let first = try await early
+    #expect(first == close)
+    #expect(try await socket.waitForEnd() == close)
+  }
+
+  @Test("A wait for the end that is cancelled leaves the socket open")
+  func cancelledEnd() async throws {
+    let socket = try await memoryClient().connect("ws://h/")
+    let waiting = Task { try await socket.waitForEnd() }
+    waiting.cancel()
+    let error = await #expect(throws: WebSocketError.self) { try await waiting.value }
+    #expect(error?.word == "cancelled" && socket.isOpen)
+  }
+
   @Test("A message is sent in fragments, with pings in between and other messages after it")
   func fragments() async throws {
     let record = EventRecorder<LoopbackWebSocketEvent>()
@@ -113,14 +127,14 @@ struct WebSocketEchoTests {
       for await _ in mayEnd {}
       try await socket.send("other")
     }()
-    try await socket.sendFragments(.text) { writer in
-      try await writer.write("one ")
-      try await socket.ping()
-      end.finish()
-      try await writer.write("two ")
-      try await socket.ping()
-      try await writer.write("three")
-    }
+    try await socket.send(
+      fragments: Pieces<String> { number in
+        let words = ["one ", "two ", "three"]
+        guard number < words.count else { return nil }
+        if number > 0 { try await socket.ping() }
+        if number == 1 { end.finish() }
+        return words[number]
+      })
     try await other
     var messages = socket.messages.makeAsyncIterator()
     #expect(try await messages.next() == .text("one two three"))
@@ -136,10 +150,11 @@ struct WebSocketEchoTests {
     let record = EventRecorder<LoopbackWebSocketEvent>()
     let socket = try await memoryClient(record: record).connect("ws://h/")
     await #expect(throws: Stop.self) {
-      try await socket.sendFragments(.binary) { writer in
-        try await writer.write(Data([1]))
-        throw Stop()
-      }
+      try await socket.send(
+        fragments: Pieces<Data> { number in
+          if number == 0 { return Data([1]) }
+          throw Stop()
+        })
     }
     guard case .failed(let error) = socket.state else { return fails("\(socket.state)") }
     #expect(error.word == "messageAbandoned")
@@ -184,14 +199,12 @@ struct WebSocketEchoTests {
   func drop() async throws {
     let record = EventRecorder<LoopbackWebSocketEvent>()
     var socket: WebSocket? = try await memoryClient(record: record).connect("ws://h/")
-    let states = try #require(socket).states
+    let core = try #require(socket).core
     socket = nil
     let events = try await record.waitForEvents(count: 2)
     #expect(events.last == .end)
-    var last: WebSocketState?
-    for await state in states { last = state }
-    guard case .failed(let error) = last else { return fails("\(String(describing: last))") }
-    #expect(error.word == "dropped")
+    let error = await #expect(throws: WebSocketError.self) { try await core.ended() }
+    #expect(error?.word == "dropped")
   }
 }
 
@@ -220,10 +233,9 @@ func memoryClient(
 }
 
 /// Waits for the end of a socket, and returns its last state.
-func end(of socket: WebSocket) async -> WebSocketState? {
-  var last: WebSocketState?
-  for await state in socket.states { last = state }
-  return last
+func end(of socket: WebSocket) async -> WebSocketState {
+  _ = try? await socket.waitForEnd()
+  return socket.state
 }
 
 /// Returns all messages up to the end.

@@ -69,7 +69,7 @@ struct WebSocketHandshakeTests {
   func interceptors() async throws {
     let record = EventRecorder<LoopbackWebSocketEvent>()
     let request = try ResourceRequest(url: "http://h/private")
-    let resource = RawHTTPResource(request: request, interceptors: [Tokens()])
+    let resource = RawHTTPResource.raw(request, interceptors: [Tokens()])
     let socket = try await memoryClient(guarded(), record: record).connect(to: resource)
     #expect(record.handshakes.map { $0.head["Authorization"] } == ["Bearer old", "Bearer right"])
     #expect(Set(record.handshakes.map { $0.head["Sec-WebSocket-Key"] }).count == 2)
@@ -124,7 +124,7 @@ struct WebSocketHandshakeTests {
         try connection.write("HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno")
       }
     }
-    let client = try WebSocketClient(dialer: CurlDialer())
+    let client = try WebSocketClient(dialer: CurlTransport())
     let error = await #expect(throws: WebSocketError.self) {
       try await client.connect("ws://127.0.0.1:\(server.port)/old")
     }
@@ -142,7 +142,7 @@ struct WebSocketHandshakeTests {
     let record = EventRecorder<LoopbackWebSocketEvent>()
     let dialer = PinnedHostsDialer(below: LoopbackWebSocketServer.dialer(record: record, behavior))
     let client = memoryClient(over: dialer) {
-      $0.address = .init(host: "10.0.0.1", port: 8443)
+      $0.address = ("10.0.0.1", 8443)
       $0.serverName = "inner.example"
     }
     _ = try await client.connect(
@@ -159,8 +159,7 @@ struct WebSocketHandshakeTests {
   @Test("Limits of the largest values work")
   func largest() async throws {
     let socket = try await memoryClient {
-      $0.compression = .init()
-      $0.compression?.minimumBytes = .max
+      $0.compression = .init(minimumBytes: .max)
       $0.maximumMessageBytes = .max
       $0.receiveBufferBytes = .max
       $0.maximumOutgoingFrameBytes = 1 << 30
@@ -180,7 +179,7 @@ struct WebSocketHandshakeTests {
     }
     let dialer = PinnedHostsDialer(below: LoopbackWebSocketServer.dialer(behavior))
     let client = memoryClient(over: dialer) {
-      $0.address = .init(host: "10.0.0.1", port: 81)
+      $0.address = ("10.0.0.1", 81)
       $0.serverName = "inner.example"
     }
     _ = try await client.connect("ws://h:8080/old")
@@ -198,7 +197,7 @@ struct WebSocketHandshakeTests {
       ("wss://pinned.example/", [], false),
     ] {
       let dialer = PinnedHostsDialer(below: LoopbackWebSocketServer.dialer(), pinned: ["pinned.example"])
-      let client = memoryClient(over: dialer) { $0.address = .init(host: "10.0.0.1", port: 8080) }
+      let client = memoryClient(over: dialer) { $0.address = ("10.0.0.1", 8080) }
       let error = await refusal(client, url)
       #expect(error?.code == (isRefused ? .plaintextRefused : nil))
       #expect(dialer.checked.events.map(\.port) == asked)
@@ -229,19 +228,12 @@ struct WebSocketHandshakeTests {
     }
     let changes: [(inout WebSocketConfiguration) -> Void] = [
       { $0.subprotocols = ["a b"] }, { $0.subprotocols = ["a", "a"] }, { $0.subprotocols = [""] },
-      { $0.maximumMessageBytes = 0 }, { $0.maximumFrameBytes = -1 }, { $0.receiveBufferBytes = 0 },
-      { $0.keepAlive = .zero }, { $0.closeTimeout = .seconds(-1) }, { $0.address = .init(host: "") },
-      { $0.address = .init(host: "h", port: 65_536) }, { $0.maximumOutgoingFrameBytes = 0 },
+      { $0.maximumMessageBytes = 0 }, { $0.receiveBufferBytes = 0 },
+      { $0.keepAlive = .zero }, { $0.closeTimeout = .seconds(-1) }, { $0.address = ("", nil) },
+      { $0.address = ("h", 65_536) }, { $0.maximumOutgoingFrameBytes = 0 },
       { $0.maximumOutgoingFrameBytes = .max }, { $0.keepAlive = .seconds(Int64.max) },
       { $0.closeTimeout = .seconds(Int64.max) }, { $0.maximumFragmentedMessageBytes = 1000 },
-      {
-        $0.compression = .init()
-        $0.compression?.minimumBytes = -1
-      },
-      {
-        $0.compression = .init()
-        $0.compression?.clientMaximumWindowBits = 16
-      },
+      { $0.compression = .init(minimumBytes: -1) }, { $0.compression = .init(clientMaximumWindowBits: 16) },
     ]
     for change in changes {
       var client = WebSocketClient(dialer: dialer)

@@ -77,7 +77,7 @@ struct WebSocketRefusalTests {
     var request = try ResourceRequest(url: "http://h/")
     request.head.headerFields[.cookie] = "a=1; b=2"
     let client = memoryClient(over: dialer)
-    await #expect(throws: WebSocketError.self) { try await client.connect(to: RawHTTPResource(request: request)) }
+    await #expect(throws: WebSocketError.self) { try await client.connect(to: RawHTTPResource.raw(request)) }
     #expect(heads.events.first?.components(separatedBy: "ookie: ").count == 2)
     #expect(heads.events.first?.contains("\r\nCookie: a=1; b=2\r\n") == true)
   }

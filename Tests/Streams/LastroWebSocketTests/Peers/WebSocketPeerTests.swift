@@ -12,7 +12,7 @@ import Testing
 @Suite("WebSocket over the engine", .timeLimit(.minutes(5)))
 struct WebSocketPeerTests {
   /// Returns a client without time limits, because a slow machine must not fail a test.
-  private func client(_ dialer: any Dialer = CurlDialer.shared) throws -> WebSocketClient {
+  private func client(_ dialer: any Dialer = CurlNetworkStack.sharedDialer) throws -> WebSocketClient {
     var client = WebSocketClient(dialer: dialer)
     client.stack.timeSource = ManualClock().timeSource
     client.stack.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: nil)
@@ -52,9 +52,9 @@ struct WebSocketPeerTests {
     var requestOptions = RequestOptions()
     requestOptions.connection = options
     var client = try self.client()
-    client.configuration.address = .init(host: "127.0.0.1")
+    client.configuration.address = ("127.0.0.1", nil)
     let request = try ResourceRequest(url: "https://socket.example:\(server.port)/", options: requestOptions)
-    let socket = try await client.connect(to: RawHTTPResource(request: request))
+    let socket = try await client.connect(to: RawHTTPResource.raw(request))
     try await echo(socket, sizes: [10, 100_000])
     #expect(socket.facts.tls?.version == "TLSv1.3")
     #expect(server.record.handshakes.first?.head["Host"] == "socket.example:\(server.port)")
@@ -71,10 +71,10 @@ struct WebSocketPeerTests {
     var engine = CurlConfiguration()
     engine.connection.tls.trustJudge = ServerTrustEvaluator(
       configuration: try .init(
-        pinningPolicies: [try PinningPolicy(domainName: "pinned.example", pinnedHashes: pins)],
+        pinningPolicies: [try PinningPolicy("pinned.example", pins: pins)],
         allowNotPinnedDomains: true))
-    var client = try self.client(CurlDialer(engine))
-    client.configuration.address = .init(host: "127.0.0.1")
+    var client = try self.client(CurlTransport(engine))
+    client.configuration.address = ("127.0.0.1", nil)
     let refused = await refusal(client, try ResourceRequest(url: "http://pinned.example:\(server.port)/"))
     #expect(refused?.stage == .trust && refused?.code == .plaintextRefused)
     #expect(server.acceptedConnections == 0)
@@ -84,7 +84,7 @@ struct WebSocketPeerTests {
 
   private func refusal(_ client: WebSocketClient, _ request: ResourceRequest) async -> WebSocketError? {
     do throws(WebSocketError) {
-      _ = try await client.connect(to: RawHTTPResource(request: request))
+      _ = try await client.connect(to: RawHTTPResource.raw(request))
       return nil
     } catch {
       return error
@@ -101,21 +101,13 @@ struct WebSocketPeerTests {
     #expect(socket.isCompressing)
     #expect(socket.subprotocol == "chat")
     try await echo(socket, sizes: [0, 1, 1024, 70_000, 1_000_000])
-    try await socket.sendFragments(.text) { writer in
-      for word in ["one ", "two ", "three"] { try await writer.write(word) }
-    }
+    try await socket.send(fragments: Pieces<String> { $0 < 3 ? ["one ", "two ", "three"][$0] : nil })
     var messages = socket.messages.makeAsyncIterator()
     #expect(try await messages.next() == .text("one two three"))
     #expect(try await socket.close(.goingAway) == .init(code: .goingAway, reason: "", isClean: true, initiator: .local))
     let closing = try await client.connect("ws://127.0.0.1:\(peer.port)/close")
-    var isClosed = false
-    for await state in closing.states {
-      if case .closed(let close) = state {
-        isClosed = true
-        #expect(close.code?.rawValue == 4001 && close.reason == "go" && close.isClean && close.initiator == .remote)
-      }
-    }
-    #expect(isClosed)
+    let close = try await closing.waitForEnd()
+    #expect(close.code?.rawValue == 4001 && close.reason == "go" && close.isClean && close.initiator == .remote)
     let cut = try await client.connect("ws://127.0.0.1:\(peer.port)/cut")
     var pieces = cut.messages.makeAsyncIterator()
     let error = await #expect(throws: WebSocketError.self) { while try await pieces.next() != nil {} }

@@ -27,21 +27,21 @@ struct WebSocketReconnectionTests {
     behavior.onMessage = { _ in [.cut] }
     let clock = ManualClock(autoAdvance: true)
     let reopened = EventRecorder<String>()
-    let feed = ReconnectingWebSocket(
-      client([false, true, true, false, true, true], behavior, clock: clock), to: "ws://h/",
+    let feed = client([false, true, true, false, true, true], behavior, clock: clock).reconnecting(
+      to: "ws://h/",
       policy: .backoff(.exponential(baseDelay: .seconds(1), scale: Retry.Backoff.doubling, until: .maxRetries(3)))
     ) { _ in reopened.record("reopened") }
-    var events = feed.events.makeAsyncIterator()
+    var events = feed.makeAsyncIterator()
     var delays: [Duration] = []
     for isOpen in [true, false, false, false, true] {
       switch try await events.next() {
       case .opened(let socket):
         #expect(isOpen)
         try? await socket.send("lost")
-      case .gap(let gap):
+      case .waiting(let delay, _, let attempt):
         #expect(!isOpen)
-        delays.append(gap.delay)
-        #expect(gap.attempt == delays.count)
+        delays.append(delay)
+        #expect(attempt == delays.count)
       case nil: Issue.record("ended")
       }
     }
@@ -57,17 +57,16 @@ struct WebSocketReconnectionTests {
   func manyRetries() async throws {
     let clock = ManualClock(autoAdvance: true)
     let kept = Lock(0)
-    let limit = Retry.Policy<ReconnectingWebSocket.Loss>.backoff(
-      .constant(delay: .seconds(1), until: .maxRetries(1500)))
-    let policy = Retry.Policy<ReconnectingWebSocket.Loss>.custom { error, state, loss in
+    let limit = Retry.Policy<Duration>.backoff(.constant(delay: .seconds(1), until: .maxRetries(1500)))
+    let policy = Retry.Policy<Duration>.custom { error, state, openFor in
       kept.withLock { $0 = max($0, state.errors.count) }
-      return limit.shouldRetry(with: error, state: state, metadata: loss)
+      return limit.shouldRetry(with: error, state: state, metadata: openFor)
     }
     let client = client(Array(repeating: true, count: 1600), LoopbackWebSocketBehavior(), clock: clock)
-    var events = ReconnectingWebSocket(client, to: "ws://h/", policy: policy).events.makeAsyncIterator()
+    var events = client.reconnecting(to: "ws://h/", policy: policy).makeAsyncIterator()
     for attempt in 1...1500 {
-      guard case .gap(let gap) = try await events.next() else { return fails("no gap") }
-      try #require(gap.attempt == attempt)
+      guard case .waiting(_, _, let number) = try await events.next() else { return fails("no wait") }
+      try #require(number == attempt)
     }
     let error = await next(&events)
     #expect(error?.code == .connectFailed)
@@ -78,7 +77,7 @@ struct WebSocketReconnectionTests {
   func deniedAddress() async throws {
     let clock = ManualClock(autoAdvance: true)
     let client = client([true], LoopbackWebSocketBehavior(), clock: clock, code: .egressDenied)
-    var events = ReconnectingWebSocket(client, to: "ws://h/").events.makeAsyncIterator()
+    var events = client.reconnecting(to: "ws://h/").makeAsyncIterator()
     let error = await next(&events)
     #expect(error?.code == .egressDenied)
     #expect(clock.sleeps.isEmpty)
@@ -89,11 +88,10 @@ struct WebSocketReconnectionTests {
     struct Expired: Error {}
     var behavior = LoopbackWebSocketBehavior()
     behavior.onMessage = { _ in [.cut] }
-    let feed = ReconnectingWebSocket(
-      client([], behavior, clock: ManualClock(autoAdvance: true)), to: "ws://h/",
-      policy: .backoff(.constant(delay: .seconds(1), until: .maxRetries(1)))
+    let feed = client([], behavior, clock: ManualClock(autoAdvance: true)).reconnecting(
+      to: "ws://h/", policy: .backoff(.constant(delay: .seconds(1), until: .maxRetries(1)))
     ) { _ in throw Expired() }
-    var events = feed.events.makeAsyncIterator()
+    var events = feed.makeAsyncIterator()
     if case .opened(let socket) = try await events.next() { try? await socket.send("lost") }
     _ = try await events.next()
     let error = try #require(await next(&events))
@@ -106,7 +104,7 @@ struct WebSocketReconnectionTests {
   }
 
   private func next(
-    _ events: inout some AsyncIteratorProtocol<ReconnectingWebSocket.Event, WebSocketError>
+    _ events: inout some AsyncIteratorProtocol<WebSocketClient.Event, WebSocketError>
   ) async -> WebSocketError? {
     do throws(WebSocketError) {
       _ = try await events.next(isolation: #isolation)
@@ -121,17 +119,16 @@ struct WebSocketReconnectionTests {
     var behavior = LoopbackWebSocketBehavior()
     behavior.onMessage = { _ in [.close(1012, "restart")] }
     let clock = ManualClock(autoAdvance: true)
-    var events = ReconnectingWebSocket(
-      client([], behavior, clock: clock), to: "ws://h/",
-      policy: .backoff(.constant(delay: .seconds(1), until: .maxRetries(1))), stableAfter: .seconds(30)
-    ).events.makeAsyncIterator()
+    var events = client([], behavior, clock: clock).reconnecting(
+      to: "ws://h/", policy: .backoff(.constant(delay: .seconds(1), until: .maxRetries(1))), stableAfter: .seconds(30)
+    ).makeAsyncIterator()
     for _ in 0..<3 {
       guard case .opened(let socket) = try await events.next() else { return fails("no socket") }
       clock.advance(by: .seconds(31))
       try await socket.send("x")
-      guard case .gap(let gap) = try await events.next() else { return fails("no gap") }
-      #expect(gap.attempt == 1)
-      #expect(gap.close?.code == .serviceRestart)
+      guard case .waiting(_, let error, let attempt) = try await events.next() else { return fails("no wait") }
+      guard case .closed(let close?) = error.reason else { return fails("\(error)") }
+      #expect(attempt == 1 && close.code == .serviceRestart)
     }
   }
 
@@ -140,10 +137,11 @@ struct WebSocketReconnectionTests {
     for isOurs in [true, false] {
       var behavior = LoopbackWebSocketBehavior()
       behavior.onMessage = { _ in [.close(1000, "")] }
-      var events = ReconnectingWebSocket(memoryClient(behavior), to: "ws://h/").events.makeAsyncIterator()
+      var events = memoryClient(behavior).reconnecting(to: "ws://h/").makeAsyncIterator()
       guard case .opened(let socket) = try await events.next() else { return fails("no socket") }
       if isOurs { try await socket.close(.goingAway) } else { try await socket.send("x") }
-      if let event = try await events.next() { Issue.record("\(event)") }
+      let event = try await events.next()
+      #expect(event == nil)
     }
   }
 }

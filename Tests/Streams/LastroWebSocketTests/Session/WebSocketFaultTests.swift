@@ -102,11 +102,9 @@ struct WebSocketFaultTests {
     let (socket, _) = try await gated(gate)
     gate.change { $0 = false }
     let closing = Task { try await socket.close() }
-    for await state in socket.states {
-      if case .closing = state { break }
-    }
+    while socket.isOpen { await Task.yield() }
     let error = await #expect(throws: WebSocketError.self) {
-      try await socket.sendFragments(.text) { try await $0.write("late") }
+      try await socket.send(fragments: Pieces<String> { $0 == 0 ? "late" : nil })
     }
     #expect(error?.word == "closed")
     gate.change { $0 = true }
@@ -120,11 +118,12 @@ struct WebSocketFaultTests {
     let record = EventRecorder<LoopbackWebSocketEvent>()
     let (socket, stream) = try await gated(gate, record: record)
     await #expect(throws: Stop.self) {
-      try await socket.sendFragments(.text) { writer in
-        try await writer.write("a")
-        gate.change { $0 = false }
-        throw Stop()
-      }
+      try await socket.send(
+        fragments: Pieces<String> { number in
+          if number == 0 { return "a" }
+          gate.change { $0 = false }
+          throw Stop()
+        })
     }
     var told = stream.told.makeAsyncIterator()
     #expect(await told.next() == "finish")

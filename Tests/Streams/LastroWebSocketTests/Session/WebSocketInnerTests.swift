@@ -36,10 +36,10 @@ struct WebSocketInnerTests {
     let executor = ManualExecutor()
     let writer = Task(executorPreference: executor) { await core.writeLoop() }
     executor.runAll()
-    core.shared.change { $0.session.ping(1, payload: [1], now: $1) }
-    core.shared.change { state, _ in state.session.giveUp(1) }
+    core.change { $0.session.ping(1, payload: [1], now: $1) }
+    core.change { state, _ in state.session.giveUp(1) }
     executor.runAll()
-    core.shared.change { $0.session.ping(2, payload: [2], now: $1) }
+    core.change { $0.session.ping(2, payload: [2], now: $1) }
     let isDone = Lock(false)
     let end = Task {
       await writer.value
@@ -57,7 +57,7 @@ struct WebSocketInnerTests {
     }
     // The bytes are those of a masked ping with one byte of payload.
     #expect(received.withLock { $0 }?.prefix(2) == Data([0x89, 0x81]))
-    core.shared.change { $0.session.cut(now: $1) }
+    core.change { $0.session.cut(now: $1) }
     let isOver = await eventually {
       executor.runAll()
       return isDone.withLock(\.self)

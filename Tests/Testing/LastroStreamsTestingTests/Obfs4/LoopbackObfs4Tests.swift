@@ -24,9 +24,9 @@ struct LoopbackObfs4Tests {
   private func opening(to bridge: LoopbackObfs4Server, hour: Int, seed: UInt64 = 1) throws -> [UInt8] {
     let certificate = try #require(Data(base64Encoded: bridge.certificate + "=="))
     let identity = try #require(Obfs4Identity(certificate: Array(certificate)))
-    var random = Obfs4SeededRandom(seed: seed)
-    let keyPair = try Obfs4KeyPair.generate(using: &random)
-    return try Obfs4ClientHandshake(to: identity, keyPair: keyPair, hour: hour, random: &random).hello
+    let random = RandomSource.seeded(seed)
+    let keyPair = try Obfs4KeyPair.generate(using: random)
+    return try Obfs4ClientHandshake(to: identity, keyPair: keyPair, hour: hour, random: random).hello
   }
 
   private func isAnswered(_ hello: [UInt8], by bridge: LoopbackObfs4Server) throws -> Bool {

@@ -25,7 +25,7 @@ struct LoopbackShadowsocksTests {
   private func client(
     of server: LoopbackShadowsocksServer, _ address: [UInt8] = name, salt: UInt8 = 0, password: String = password
   ) throws -> LoopbackClient {
-    let key = try ShadowsocksKey(password: Array(password.utf8), cipher: .chaCha20Poly1305)
+    let key = try ShadowsocksKey(password: Array(password.utf8), method: .chaCha20Poly1305)
     var writer = try ShadowsocksWriter(key, salt: [UInt8](repeating: salt, count: 32))
     var bytes: [UInt8] = []
     try writer.write((address + Array("hello".utf8))[...], into: &bytes)
@@ -36,7 +36,7 @@ struct LoopbackShadowsocksTests {
 
   private func expectHello(from client: LoopbackClient) throws {
     var reader = ShadowsocksReader(
-      try ShadowsocksKey(password: Array(Self.password.utf8), cipher: .chaCha20Poly1305))
+      try ShadowsocksKey(password: Array(Self.password.utf8), method: .chaCha20Poly1305))
     var payload: [UInt8] = []
     while payload.count < 5, case let (bytes, ending) = client.receive(), ending == nil {
       try reader.receive(bytes, into: &payload)

@@ -73,6 +73,24 @@ struct LoopbackWebSocketTests {
     #expect(server.acceptedConnections == 1)
   }
 
+  @Test("The handshakes of a server have the numbers of their connections, also where they are answered")
+  func connections() async throws {
+    let answered = EventRecorder<Int>()
+    var behavior = LoopbackWebSocketBehavior()
+    behavior.onHandshake = { request in
+      answered.record(request.connection)
+      return nil
+    }
+    let server = try LoopbackWebSocketServer(behavior)
+    for number in 1...2 {
+      let client = try LoopbackClient(to: .port(UInt16(server.port)))
+      try client.send(Self.opening)
+      try await answered.waitForEvents(count: number)
+    }
+    #expect(server.record.handshakes.map(\.connection) == [1, 2])
+    #expect(answered.events == [1, 2])
+  }
+
   @Test("A request that is not a WebSocket handshake gets a 400, and input that is not HTTP is disconnected")
   func noHandshake() async throws {
     let plain = try await exchange("GET / HTTP/1.1\r\nHost: h\r\n\r\n")

@@ -87,9 +87,9 @@ struct CertificateChainTests {
   func profiles() throws {
     let root = try CertificateAuthority()
     func code(_ profile: CertificateProfile, hosts: [String] = ["localhost"]) throws -> Int32 {
+      let leaf = try root.issue(hosts: hosts, commonName: "localhost", profile: profile)
       do throws(CertificateError) {
-        try root.issue(hosts: hosts, commonName: "localhost", profile: profile)
-          .verify(host: "localhost", trusting: root.rootPEM)
+        try leaf.verify(host: "localhost", trusting: root.rootPEM)
         return 0
       } catch {
         guard case .invalid(let code, _) = error else { throw error }

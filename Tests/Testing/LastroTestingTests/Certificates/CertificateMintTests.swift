@@ -34,9 +34,9 @@ struct CertificateMintTests {
     expect(code: 62) { try good.verify(host: "elsewhere", trusting: root.rootPEM) }
     expect(code: 64) { try good.verify(host: "127.0.0.1", trusting: root.rootPEM) }
     expect(code: 20) { try good.verify(host: nil, trusting: other.rootPEM) }
-    let expired = try root.issue(hosts: ["localhost"], validity: .expired)
+    let expired = try root.issue(hosts: ["localhost"], days: -366 ... -1)
     expect(code: 10) { try expired.verify(host: nil, trusting: root.rootPEM) }
-    let early = try root.issue(hosts: ["localhost"], validity: .notYetValid)
+    let early = try root.issue(hosts: ["localhost"], days: 1...366)
     expect(code: 9) { try early.verify(host: nil, trusting: root.rootPEM) }
     let alone = try CertificateMint.selfSigned(hosts: ["localhost"])
     expect(code: 18) { try alone.verify(host: nil, trusting: root.rootPEM) }

@@ -49,7 +49,9 @@ struct OpenSSLAgreementTests {
     let root = try CertificateAuthority(commonName: "Raiz, S.A.")
     // UTCTime covers the years before 2050 (RFC 5280 §4.1.2.5).
     let validity = CertificateValidity(notBefore: 1_700_000_001, notAfter: 2_600_000_002)
-    let leaf = try root.issue(hosts: ["localhost"], commonName: "café + \"x\"", validity: validity, keyType: type)
+    let leaf = try root.issue(
+      hosts: ["localhost"], commonName: "café + \"x\"", validity: validity, keyType: type,
+      profile: CertificateProfile())
     let printed = try await OpenSSLProgram.run(
       """
       openssl x509 -in leaf.pem -noout -subject -issuer -nameopt oneline,-esc_msb,utf8,-space_eq,sep_comma_plus_space
@@ -63,8 +65,9 @@ struct OpenSSLAgreementTests {
     let style = Date.ISO8601FormatStyle(dateTimeSeparator: .space)
     #expect(lines.contains { $0 == "notBefore=\(facts.notBefore.formatted(style))" }, "\(printed)")
     #expect(lines.contains { $0 == "notAfter=\(facts.notAfter.formatted(style))" }, "\(printed)")
-    switch facts.key {
+    switch facts.keyKind {
     case .rsa(let bits):
+      #expect(facts.rsaBits == bits)
       #expect(lines.contains("Public Key Algorithm: rsaEncryption"))
       #expect(lines.contains("Public-Key: (\(bits) bit)"))
     case .ec(let curve): #expect(lines.contains("NIST CURVE: \(curve)"))

@@ -76,7 +76,7 @@ struct DemoAPITests {
   @Test("The API can impersonate another server: on a Unix socket, with that name in its certificate")
   func standsForAnother() throws {
     let path = "/tmp/lastro-demo-\(UInt64.random(in: 0...UInt64.max)).socket"
-    let other = try DemoAPI.start(on: .unixSocket(path: path), hosts: ["api.example"])
+    let other = try DemoAPI.start(unixSocketPath: path, hosts: ["api.example"])
     defer { other.stop() }
     let client = try LoopbackClient(to: .unixSocket(path: path), host: "api.example", trusting: other.caPEM)
     try client.send("GET /users/octocat HTTP/1.1\r\nHost: api.example\r\nConnection: close\r\n\r\n")

@@ -19,7 +19,13 @@ struct DemoTokenTests {
     _ api: DemoAPI, _ line: String, _ headers: [String] = [], body: String = ""
   ) throws -> Answer {
     let port = try #require(api.baseURL.split(separator: ":").last.flatMap { UInt16($0) })
-    let client = try LoopbackClient(to: .port(port), trusting: api.caPEM)
+    return try send(port: port, trusting: api.caPEM, line, headers, body: body)
+  }
+
+  private func send(
+    port: UInt16, trusting roots: String, _ line: String, _ headers: [String], body: String
+  ) throws -> Answer {
+    let client = try LoopbackClient(to: .port(port), trusting: roots)
     let fields = (["Host: localhost:\(port)", "Connection: close", "Content-Length: \(body.utf8.count)"] + headers)
       .map { $0 + "\r\n" }.joined()
     try client.send("\(line) HTTP/1.1\r\n\(fields)\r\n\(body)")
@@ -111,6 +117,28 @@ struct DemoTokenTests {
     api.revokeRefreshTokens()
     #expect(try refresh(kept).body["error"] == "invalid_grant")
     #expect(api.tokensIssued == 3)
+  }
+
+  @Test("A server of the demo has known credentials, and revokes access tokens on request")
+  func server() throws {
+    let root = try CertificateAuthority()
+    let server = try LoopbackServer.demo(tls: LoopbackTLS(root.issue(hosts: ["localhost"])))
+    defer { server.stop() }
+    func send(_ line: String, _ headers: String..., body: String = "") throws -> Answer {
+      try self.send(port: UInt16(server.port), trusting: root.rootPEM, line, headers, body: body)
+    }
+    func refresh() throws -> Answer {
+      let form = "grant_type=refresh_token&refresh_token=demo-refresh-token"
+      return try send("POST /oauth/token", Self.form, Self.basic, body: form)
+    }
+    let token = try #require(try refresh().body["access_token"]?.text)
+    #expect(try refresh().body["error"] == "invalid_grant")
+    #expect(try send("GET /private", "Authorization: Bearer demo-token").status == "200")
+    #expect(try send("GET /private", "Authorization: Bearer \(token)").status == "200")
+    #expect(try send("DELETE /oauth/tokens").body == ["revoked": 1])
+    #expect(try send("GET /private", "Authorization: Bearer \(token)").status == "401")
+    #expect(try send("POST /payments", body: #"{"amount":5}"#).status == "201")
+    #expect(try send("GET /payments").body == ["made": 1])
   }
 
   @Test("Invalid token requests are refused")

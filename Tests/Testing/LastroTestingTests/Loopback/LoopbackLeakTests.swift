@@ -8,7 +8,7 @@ import Testing
 @Suite("Loopback server: leaks", .timeLimit(.minutes(5)))
 struct LoopbackLeakTests {
   // In a separate process, because other tests in this process open descriptors at the same time.
-  @Test("50 servers leave no descriptor and no thread")
+  @Test("50 servers leak no descriptor and no thread")
   func fiftyServers() async {
     await #expect(processExitsWith: .success) {
       let root = try CertificateAuthority()

@@ -244,13 +244,13 @@ struct LoopbackServerTests {
   @Test("A Unix socket is served, and its file is removed with the server")
   func unixSocket() throws {
     let path = "/tmp/lastro-\(UInt64.random(in: 0 ... .max)).sock"
-    let server = try LoopbackServer.http(.unixSocket(path: path)) { .text($0.path) }
+    let server = try LoopbackServer.http(unixSocketPath: path) { .text($0.path) }
     let client = try LoopbackClient(to: .unixSocket(path: path))
     try client.send("GET /over-unix HTTP/1.1\r\nConnection: close\r\n\r\n")
     #expect(client.receiveAll().text.hasSuffix("\r\n\r\n/over-unix"))
-    #expect(throws: LoopbackError.self) { try LoopbackServer(.unixSocket(path: path)) { _ in } }
+    #expect(throws: LoopbackError.self) { try LoopbackServer(unixSocketPath: path) { _ in } }
     server.stop()
-    let again = try LoopbackServer(.unixSocket(path: path)) { _ in }
+    let again = try LoopbackServer(unixSocketPath: path) { _ in }
     again.stop()
   }
 
@@ -269,7 +269,7 @@ struct LoopbackServerTests {
   @Test("A port that is in use is a typed error")
   func takenPort() throws {
     let server = try LoopbackServer { _ in }
-    #expect(throws: LoopbackError.self) { try LoopbackServer(server.endpoint) { _ in } }
+    #expect(throws: LoopbackError.self) { try LoopbackServer(port: UInt16(server.port)) { _ in } }
   }
 
   @Test("3,000 concurrent connections are all served")

@@ -72,7 +72,7 @@ struct LoopbackTLSTests {
     #expect(throws: LoopbackError.self) {
       try LoopbackClient(to: server.endpoint, host: "elsewhere", trusting: root.rootPEM)
     }
-    let expired = try root.issue(hosts: ["localhost"], validity: .expired)
+    let expired = try root.issue(hosts: ["localhost"], days: -366 ... -1)
     let old = try LoopbackServer(tls: LoopbackTLS(expired)) { $0.stall() }
     #expect(throws: LoopbackError.self) { try LoopbackClient(to: old.endpoint, trusting: root.rootPEM) }
     old.stop()

@@ -91,7 +91,7 @@ struct ManualClockTests {
     await #expect(throws: CancellationError.self) { try await wait.value }
   }
 
-  @Test("A wait for sleepers or limits ends after its patience, and says what there was", arguments: [false, true])
+  @Test("A wait for sleepers or limits times out, and its error names those found", arguments: [false, true])
   func patience(areLimits: Bool) async throws {
     let real = ManualClock()
     let clock = ManualClock(realTime: real.timeSource)

@@ -3,10 +3,11 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
-import LastroObservability
 import LastroTesting
 import TestSupport
 import Testing
+
+@testable import LastroObservability
 
 @Suite("Scripted transport", .timeLimit(.minutes(5)))
 struct ScriptedTransportTests {
@@ -180,7 +181,7 @@ struct ScriptedTransportTests {
     let transport = ScriptedTransport([.hang], time: clock.timeSource)
     let stack = TransportNetworkStack(transport: transport, configuration: configuration)
     let task = Task {
-      try await stack.fetch(RawHTTPResource(request: ResourceRequest(method: .get, url: "https://h.com/")))
+      try await stack.fetch(RawHTTPResource.raw(ResourceRequest(method: .get, url: "https://h.com/")))
     }
     try #require(await eventually { transport.runningRequests == 1 })
     let isOver = await eventually {

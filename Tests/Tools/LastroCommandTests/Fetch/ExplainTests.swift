@@ -19,6 +19,13 @@ struct ExplainTests {
     #expect(!result.text.contains("hush"))
   }
 
+  @Test("Reasons name flags of the command line, and no properties in Swift")
+  func words() async throws {
+    let result = try await Lastro.run(["explain", "http://127.0.0.1:9/a", "-X", "POST", "--retries", "2"])
+    #expect(result.text.contains("only with an Idempotency-Key, or with --retry-all"), "\(result.text)")
+    #expect(!result.text.contains(".idempotent"))
+  }
+
   @Test("--report is one object, and a request that would be refused has the exit status of a refusal")
   func json() async throws {
     let result = try await Lastro.run(["explain", "https://localhost/", "--report"])

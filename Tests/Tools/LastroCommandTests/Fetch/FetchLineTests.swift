@@ -28,15 +28,32 @@ struct FetchLineTests {
     }
   }
 
+  /// Returns a server that answers no request before a number of requests have arrived.
+  private func server(awaiting count: Int) throws -> LoopbackServer {
+    let gate = try LoopbackGate()
+    let arrived = Lock(0)
+    return try LoopbackServer { connection in
+      try connection.serveHTTP { request in
+        let isLast = arrived.withLock { number in
+          number += 1
+          return number == count
+        }
+        if isLast { gate.open() }
+        connection.wait(for: gate)
+        return .text("\(request.method) \(request.target) \n")
+      }
+    }
+  }
+
   @Test(
-    "Several URLs go to their files in order, and the rest to standard output",
+    "Several URLs go to their files in order, and the rest to standard output; with -Z all are under way together",
     arguments: [[], ["-Z"]])
   func files(flags: [String]) async throws {
-    let server = try server()
+    let server = try flags.isEmpty ? server() : server(awaiting: 4)
     let directory = try PeerDirectory()
     let urls = ["/a/one", "/a/two", "/three", "/four"].map { server.baseURL + $0 }
     let result = try await Lastro.run(
-      flags + ["-O", urls[0], "-o", "second", urls[1], urls[2], urls[3]], folder: directory.file("")
+      flags + ["-m", "60", "-O", urls[0], "-o", "second", urls[1], urls[2], urls[3]], folder: directory.file("")
     )
     #expect(result.status == 0 && result.errors.isEmpty, "\(result.errors)")
     #expect(Set(result.lines) == ["GET /three ", "GET /four "], "\(result.text)")

@@ -2,6 +2,7 @@
 
 import Foundation
 import Lastro
+import LastroCurl
 import LastroTesting
 import PeerSupport
 import Testing
@@ -65,9 +66,22 @@ struct FetchTraceTests {
     await #expect(throws: TransportError.self) { try await traced.next() }
     let body = TracedBody(.received, redaction, log)
     body.add(Data("name hush-h".utf8))
-    body.finish(isCut: true)
+    body.writeToTrace(isCut: true)
     let text = directory.text(of: "t.txt")
     #expect(text.contains("lost after ***") && text.contains("0000: name ***\n"), "\(text)")
+  }
+
+  @Test("A header field that the request's options call sensitive is masked")
+  func sensitiveFields() async throws {
+    let directory = try PeerDirectory()
+    let transport = TracingTransport(
+      base: ScriptedTransport([.respond(status: 200)]), log: try TraceLog(directory.file("t.txt"), style: .ascii),
+      engine: CurlConfiguration())
+    var request = try ResourceRequest(url: "https://example.com/")
+    try request.setHeader("X-Room", Secret("k3y"))
+    _ = try await TransportNetworkStack(transport: transport).fetch(RawHTTPResource.raw(request))
+    let text = directory.text(of: "t.txt")
+    #expect(text.contains("X-Room: ***\n"), "\(text)")
   }
 
   @Test("--trace-ascii writes requests and responses, without secrets")

@@ -35,6 +35,19 @@ struct WebSocketCommandTests {
     #expect(try await Lastro.run(["ws", "--echo", "\(base)/cut"]).status == 56)
   }
 
+  @Test("If libcrypto refuses SHA-1, as under FIPS, the error names it, and says what to do")
+  func withoutSHA1() async throws {
+    let server = try LoopbackWebSocketServer()
+    let file = FileManager.default.temporaryDirectory.appending(path: "lastro-\(UUID().uuidString).cnf")
+    let text = "openssl_conf = init\n[init]\nalg_section = evp\n[evp]\ndefault_properties = fips=yes\n"
+    try Data(text.utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let result = try await Lastro.run(["ws", server.url], environment: ["OPENSSL_CONF": file.path()])
+    #expect(result.status == 56, "\(result.errors)")
+    #expect(result.errors.contains("libcrypto refuses SHA-1"), "\(result.errors)")
+    #expect(result.errors.contains("hint: allow it in OpenSSL's configuration"), "\(result.errors)")
+  }
+
   @Test("Header fields, subprotocol and compression are offered")
   func offers() async throws {
     var behavior = LoopbackWebSocketBehavior()

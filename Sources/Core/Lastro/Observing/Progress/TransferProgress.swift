@@ -4,12 +4,12 @@
 public struct TransferProgress: Sendable, Hashable {
   /// The number of bytes of the request's body that were passed on for sending. It includes bytes that the system has
   /// not sent yet (at most some hundred KiB).
-  public var bytesSent: Int64
+  public var bytesSent: Int64 = 0
   /// The length of the request's body; `nil` if it is not known.
   public var totalBytesToSend: Int64?
   /// The number of bytes of the response's body received from the network, before decompression, as in
   /// `Content-Length`.
-  public var bytesReceived: Int64
+  public var bytesReceived: Int64 = 0
   /// The `Content-Length` of the response; `nil` if it has none, and before its head has arrived.
   public var totalBytesToReceive: Int64?
 
@@ -24,15 +24,5 @@ public struct TransferProgress: Sendable, Hashable {
   private static func fraction(_ count: Int64, of total: Int64?) -> Double? {
     guard let total else { return nil }
     return total > 0 ? min(max(Double(count) / Double(total), 0), 1) : 1
-  }
-
-  /// Creates a progress value; by default all counts are zero.
-  package init(
-    bytesSent: Int64 = 0, totalBytesToSend: Int64? = nil, bytesReceived: Int64 = 0, totalBytesToReceive: Int64? = nil
-  ) {
-    self.bytesSent = bytesSent
-    self.totalBytesToSend = totalBytesToSend
-    self.bytesReceived = bytesReceived
-    self.totalBytesToReceive = totalBytesToReceive
   }
 }

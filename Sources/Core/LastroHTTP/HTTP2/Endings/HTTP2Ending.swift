@@ -54,35 +54,20 @@ package enum HTTP2AnswerPhase: Int, CaseIterable, Sendable {
   case whole
 }
 
-/// The event that ends a stream.
-package enum HTTP2Closing: Equatable, Sendable {
-  /// Both the request and the response are complete.
-  case done
-  /// RST_STREAM was received.
-  case reset(HTTP2ErrorCode)
-  /// A GOAWAY with an earlier last stream was received.
-  case goAway
-  /// We reset the stream.
-  case broken(HTTP2Violation)
-  case lost(HTTP2Loss)
-}
-
 extension HTTP2Ending {
-  /// Maps the event that ends a stream to its outcome, given the progress of request and response. This is a pure
-  /// function; `HTTP2EndingTests` lists every combination.
-  package init(_ closing: HTTP2Closing, request: HTTP2RequestPhase, answer: HTTP2AnswerPhase) {
-    switch (answer, closing) {
+  /// Returns the outcome of an exchange that ends in this way, given the progress of its request and response. This is
+  /// a pure function; `HTTP2EndingTests` lists every combination.
+  package func outcome(request: HTTP2RequestPhase, answer: HTTP2AnswerPhase) -> HTTP2Ending {
+    switch (answer, self) {
     // §8.1: a complete response remains valid, even if the stream is reset afterwards.
-    case (.whole, _), (_, .done): self = .whole
-    case (_, .broken(let violation)): self = .broken(violation)
-    case (.waiting, _) where request == .queued: self = .unprocessed(.unsent)
-    case (.waiting, .reset(.refusedStream)): self = .unprocessed(.refused)
-    case (.waiting, .reset(.http11Required)): self = .unprocessed(.http11Required)
-    case (.waiting, .goAway): self = .unprocessed(.aboveGoAway)
+    case (.whole, _): .whole
+    case (_, .whole), (_, .broken): self
+    case (.waiting, _) where request == .queued: .unprocessed(.unsent)
+    case (.waiting, .reset(.refusedStream)): .unprocessed(.refused)
+    case (.waiting, .reset(.http11Required)): .unprocessed(.http11Required)
     // The server responded to a request that it claims not to have processed.
-    case (_, .goAway): self = .reset(.refusedStream)
-    case (_, .reset(let code)): self = .reset(code)
-    case (_, .lost(let loss)): self = .lost(loss)
+    case (.interim, .unprocessed), (.begun, .unprocessed): .reset(.refusedStream)
+    default: self
     }
   }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CLastroHTTP2
+
 /// An error code of RST_STREAM or GOAWAY (RFC 9113 §7). Unknown codes are treated as INTERNAL_ERROR.
 package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt32
@@ -16,18 +18,12 @@ package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
   package static let enhanceYourCalm = Self(rawValue: 0xB)
   package static let inadequateSecurity = Self(rawValue: 0xC)
   package static let http11Required = Self(rawValue: 0xD)
-
-  /// The names of all codes, ordered by number.
-  private static let names = [
-    "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED",
-    "FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM",
-    "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED",
-  ]
 }
 
 extension HTTP2ErrorCode: CustomStringConvertible {
   /// The code's name in RFC 9113, or its number.
   package var description: String {
-    rawValue < Self.names.count ? Self.names[Int(rawValue)] : "error code \(rawValue)"
+    rawValue <= Self.http11Required.rawValue
+      ? String(cString: nghttp2_http2_strerror(rawValue)) : "error code \(rawValue)"
   }
 }

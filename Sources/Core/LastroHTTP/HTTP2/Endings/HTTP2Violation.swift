@@ -25,10 +25,8 @@ package struct HTTP2Violation: Error, Equatable, Sendable {
 
     // The connection is ended:
 
-    case settings
-    case pings
-    case priorities
-    case windowUpdates
+    /// Too many SETTINGS, PING, PRIORITY or WINDOW_UPDATE frames, of the kind that the message names.
+    case controlFrames
     /// Too many bytes of frames that we ignore: GOAWAY, unknown types, or closed streams.
     case idleBytes
     /// The server exceeded windows that had been reduced.

@@ -14,6 +14,8 @@ package import LastroWire
 package struct HTTP2Fields: Sendable {
   /// The size limit of a head or of trailers; see ``isTooLarge``.
   package static let maximumBytes = 1 << 20
+  /// The largest array of pairs that is kept for the next request.
+  private static let keptPairs = 128
 
   /// The names and values of all fields, concatenated.
   var bytes: [UInt8] = []
@@ -136,16 +138,23 @@ package struct HTTP2Fields: Sendable {
     }
   }
 
-  /// Calls `body` with the fields in the layout that the C functions expect.
-  func withDoor<Result>(
-    _ body: (UnsafePointer<UInt8>?, UnsafePointer<clastro_http2_field>?, Int) -> Result
-  ) -> Result {
-    withUnsafeTemporaryAllocation(of: clastro_http2_field.self, capacity: max(1, fields.count)) { space in
-      for (index, field) in fields.enumerated() {
-        space[index] = clastro_http2_field(
-          name_length: field.nameLength, value_length: field.valueLength, is_sensitive: field.isSensitive)
+  /// Calls `body` after it has put the fields into `pairs` in nghttp2's form. The pairs point to memory that is valid
+  /// only during the call.
+  func withPairs<Result>(in pairs: inout [nghttp2_nv], _ body: ([nghttp2_nv]) -> Result) -> Result {
+    bytes.withUnsafeBufferPointer { bytes in
+      // nghttp2 copies names and values, and does not write to them.
+      var start = UnsafeMutablePointer(mutating: bytes.baseAddress)
+      pairs.removeAll(keepingCapacity: pairs.capacity <= Self.keptPairs)
+      pairs.reserveCapacity(fields.count)
+      for field in fields {
+        let name = Int(field.nameLength), value = Int(field.valueLength)
+        let flag = field.isSensitive ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE
+        pairs.append(
+          nghttp2_nv(
+            name: start, value: start.map { $0 + name }, namelen: name, valuelen: value, flags: UInt8(flag.rawValue)))
+        start = start.map { $0 + name + value }
       }
-      return bytes.withUnsafeBufferPointer { body($0.baseAddress, space.baseAddress, fields.count) }
+      return body(pairs)
     }
   }
 }

@@ -15,11 +15,10 @@ package struct BandwidthEstimate: Sendable {
   private let maximumWindow: Int
   /// The number of bytes that the server may have in flight on one stream.
   package private(set) var window: Int
-  /// The mean round-trip time in nanoseconds; `nil` before the first measurement.
-  package private(set) var roundTrip: Double?
   /// The bandwidth when the window last grew, in bytes per nanosecond.
   private var usedBandwidth = 0.0
   package private(set) var delay = BandwidthEstimate.firstDelay
+  /// The number of measurements since the window last grew.
   private var stableCount = 0
   private var bytes = 0
   private var sentAt: UInt64?
@@ -49,13 +48,13 @@ package struct BandwidthEstimate: Sendable {
   package mutating func acknowledged(now: UInt64, isRead: Bool) -> Bool {
     guard let sentAt else { return false }
     let sample = Double(max(1, now &- sentAt))
-    roundTrip = roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
     let grew = isRead && grow(bytes, within: sample)
     if grew {
       stableCount = 0
       delay /= 2
     } else {
-      stabilize()
+      stableCount += 1
+      if stableCount.isMultiple(of: 2) { delay = min(delay * 4, Self.maximumDelay) }
     }
     (self.sentAt, bytes, nextAt) = (nil, 0, now + delay)
     return grew
@@ -67,13 +66,5 @@ package struct BandwidthEstimate: Sendable {
     usedBandwidth = bandwidth
     window = min(bytes * 2, maximumWindow)
     return true
-  }
-
-  private mutating func stabilize() {
-    guard delay < Self.maximumDelay else { return }
-    stableCount += 1
-    guard stableCount >= 2 else { return }
-    stableCount = 0
-    delay = min(delay * 4, Self.maximumDelay)
   }
 }

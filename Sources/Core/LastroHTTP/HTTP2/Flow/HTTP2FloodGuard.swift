@@ -84,13 +84,13 @@ package struct HTTP2FloodGuard: Sendable {
       return block.isIdle ? ignored(head.length, now) : nil
     case .continuation: return continuation(head.length, now)
     case .pushPromise: return HTTP2Violation(.push, "the server pushes responses although push is disabled")
-    case .settings: return provokedOrControl(.settings, "SETTINGS", now)
-    case .ping: return provokedOrControl(.pings, "PING", now)
-    case .priority: return control(.priorities, "PRIORITY", now)
+    case .settings: return provokedOrControl("SETTINGS", now)
+    case .ping: return provokedOrControl("PING", now)
+    case .priority: return control("PRIORITY", now)
     case .windowUpdate:
       if grants > 0 { grants -= 1; return nil }
       if head.stream != 0, !isOpen(head.stream) { return ignored(head.length, now) }
-      return control(.windowUpdates, "WINDOW_UPDATE", now)
+      return control("WINDOW_UPDATE", now)
     case .goAway, nil: return ignored(head.length, now)
     }
   }
@@ -129,18 +129,16 @@ package struct HTTP2FloodGuard: Sendable {
 
   // MARK: costs
 
-  private mutating func provokedOrControl(
-    _ kind: HTTP2Violation.Kind, _ name: String, _ now: UInt64
-  ) -> HTTP2Violation? {
+  private mutating func provokedOrControl(_ name: String, _ now: UInt64) -> HTTP2Violation? {
     if provoked > 0 { provoked -= 1; return nil }
-    return control(kind, name, now)
+    return control(name, now)
   }
 
-  private mutating func control(_ kind: HTTP2Violation.Kind, _ name: String, _ now: UInt64) -> HTTP2Violation? {
+  private mutating func control(_ name: String, _ now: UInt64) -> HTTP2Violation? {
     let rule = Self.controlFrames
     guard !control.spend(1, of: rule, now: now) else { return nil }
     return HTTP2Violation(
-      kind,
+      .controlFrames,
       "the server floods the connection with \(name) frames: more than \(rule.burst) at once, or \(rule.perSecond) a second"
     )
   }

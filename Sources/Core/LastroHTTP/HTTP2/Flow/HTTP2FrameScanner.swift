@@ -13,9 +13,10 @@ struct HTTP2FrameScanner {
   }
 
   private static let headBytes = 9
+  private static let flagsOffset = 4
 
-  /// The bytes of a frame header that arrived in pieces.
-  private var part: (UInt64, UInt8) = (0, 0)
+  /// The bytes of a frame header so far, without its flags.
+  private var part: UInt64 = 0
   private var partCount = 0
   /// The number of payload bytes that are still to be skipped.
   private var skipped = 0
@@ -26,29 +27,18 @@ struct HTTP2FrameScanner {
     let count = min(skipped, input.count - position)
     skipped -= count
     position += count
-    guard skipped == 0, position < input.count else { return nil }
-    var start = position
-    if partCount == 0, input.count - position >= Self.headBytes {
-      part.0 = UInt64(bigEndian: input.loadUnaligned(fromByteOffset: position, as: UInt64.self))
-      part.1 = input[position + 8]
-      position += Self.headBytes
-    } else {
-      if partCount > 0 { start = 0 }
-      while partCount < Self.headBytes, position < input.count { collect(input[position]); position += 1 }
-      guard partCount == Self.headBytes else { return nil }
-      partCount = 0
+    guard skipped == 0 else { return nil }
+    let start = partCount == 0 ? position : 0
+    while partCount < Self.headBytes, position < input.count {
+      if partCount != Self.flagsOffset { part = part << 8 | UInt64(input[position]) }
+      partCount += 1
+      position += 1
     }
-    let length = Int(part.0 >> 40)
-    let stream = Int32(truncatingIfNeeded: (part.0 & 0x7F_FFFF) << 8 | UInt64(part.1))
-    skipped = length
+    guard partCount == Self.headBytes else { return nil }
+    partCount = 0
+    skipped = Int(part >> 40)
     return Head(
-      type: HTTP2FrameType(rawValue: UInt8(truncatingIfNeeded: part.0 >> 32)), stream: stream, length: length,
-      start: start)
-  }
-
-  private mutating func collect(_ byte: UInt8) {
-    if partCount == 0 { part = (0, 0) }
-    if partCount < 8 { part.0 |= UInt64(byte) << (56 - 8 * partCount) } else { part.1 = byte }
-    partCount += 1
+      type: HTTP2FrameType(rawValue: UInt8(truncatingIfNeeded: part >> 32)),
+      stream: Int32(truncatingIfNeeded: part & 0x7FFF_FFFF), length: skipped, start: start)
   }
 }

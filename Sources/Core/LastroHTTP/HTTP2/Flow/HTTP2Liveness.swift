@@ -41,8 +41,6 @@ package struct HTTP2Liveness: Sendable {
     /// Whether the PING had not been delivered at the latest check.
     var isQueued = false
 
-    init(until deadline: UInt64) { self.deadline = deadline }
-
     /// Grants the PING another period if it has not had a full one since its delivery. Returns `false` if its time is
     /// up.
     mutating func prolong(by limit: UInt64, now: UInt64, _ output: Output) -> Bool {
@@ -77,14 +75,14 @@ package struct HTTP2Liveness: Sendable {
   /// Records that a request is sent. Returns whether a PING is to accompany it.
   package mutating func willRequest(now: UInt64) -> Bool {
     guard request == nil, now &- lastRead >= limits.silence else { return false }
-    request = Wait(until: now + limits.answer)
+    request = Wait(deadline: now + limits.answer)
     return true
   }
 
   /// Records that a request has timed out. Returns whether a PING is to be sent.
   package mutating func probe(now: UInt64) -> Bool {
     guard probe == nil else { return false }
-    probe = Wait(until: now + limits.probe)
+    probe = Wait(deadline: now + limits.probe)
     return true
   }
 

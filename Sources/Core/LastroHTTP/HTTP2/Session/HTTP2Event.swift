@@ -33,32 +33,8 @@ package enum HTTP2Event: Equatable, Sendable {
   case closed(HTTP2Stream, HTTP2Ending)
   /// The number of streams that may be opened may have changed.
   case capacity
-  /// The connection takes no new requests. Requests up to the last stream continue.
-  case goingAway(HTTP2GoAway)
-  /// The server does not answer, or it resets almost every stream. The connection takes no new requests; running
-  /// requests continue.
-  case unhealthy
-  /// The connection has failed. Every stream has been closed before. Send the remaining output, then close the
-  /// connection.
-  case failed(HTTP2Loss)
-}
-
-extension HTTP2Event {
-  /// The stream that the event concerns; `nil` for events of the connection.
-  package var stream: HTTP2Stream? {
-    switch self {
-    case .interim(let stream, _), .head(let stream, _), .body(let stream, _), .trailers(let stream, _): stream
-    case .answered(let stream), .wantsBody(let stream), .stopsBody(let stream), .closed(let stream, _): stream
-    case .capacity, .goingAway, .unhealthy, .failed: nil
-    }
-  }
-}
-
-/// A GOAWAY frame (RFC 9113 §6.8).
-package struct HTTP2GoAway: Equatable, Sendable {
-  /// The last stream that the server processes. Later streams have already been closed.
-  package var lastStream: Int32
-  package var code: HTTP2ErrorCode
-  /// The debug data, at most 256 bytes of it.
-  package var text: String
+  /// The connection takes no new requests, because the server sent GOAWAY, does not answer, or resets almost every
+  /// stream, because stream numbers are used up, or because the connection has ended. Running requests continue, unless
+  /// they have been closed before.
+  case retired
 }

@@ -13,10 +13,6 @@ struct HTTP2Outbox {
   var isDry = false
   /// Whether more bytes have been requested since the last ones were provided.
   var hasAsked = false
-  /// Whether all announced bytes have been provided. An empty body is not complete before it begins, so that its end is
-  /// still requested.
-  var isComplete: Bool { remaining == 0 && hasBegun }
-  private var hasBegun = false
 
   init(capacity: Int, length: Int64?) { (self.capacity, remaining) = (capacity, length) }
 
@@ -33,16 +29,12 @@ struct HTTP2Outbox {
       guard new.count <= remaining else { return nil }
       self.remaining = remaining - Int64(taken)
     }
-    if start == bytes.count {
-      bytes.removeAll(keepingCapacity: true)
-      start = 0
-    } else if start > 0, bytes.count + taken > capacity {
+    if bytes.count + taken > capacity {
       bytes.removeSubrange(..<start)
       start = 0
     }
     bytes.append(contentsOf: new.prefix(taken))
     hasAsked = false
-    hasBegun = true
     return taken
   }
 
@@ -51,7 +43,7 @@ struct HTTP2Outbox {
     self.trailers = trailers
   }
 
-  mutating func take(to space: UnsafeMutableRawBufferPointer) {
+  mutating func moveBytes(to space: UnsafeMutableRawBufferPointer) {
     let count = min(space.count, self.count)
     bytes.withUnsafeBytes { space.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[start..<start + count])) }
     start += count

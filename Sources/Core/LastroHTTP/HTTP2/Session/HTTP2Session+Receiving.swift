@@ -3,50 +3,63 @@
 internal import CLastroHTTP2
 internal import LastroWire
 
-// Callbacks of the C layer for received frames.
+// Called by nghttp2 for received frames.
 extension HTTP2Session {
-  /// Returns the number of bytes that heads and trailers of the response may still use.
-  func blockLimit(_ number: Int32, _ slot: UInt) -> Int {
-    guard let stream = streams.stream(number, slot) else { return 0 }
-    return max(0, configuration.limits.headBytes - streams[stream].headBytes)
+  // MARK: Heads and trailers
+
+  /// Begins to collect the fields of a head or of trailers.
+  func blockBegins(_ frame: nghttp2_frame_hd) {
+    let used = openStream(frame.stream_id).map { streams[$0].headBytes }
+    block.begin(
+      on: frame.stream_id, continues: !frame.has(NGHTTP2_FLAG_END_HEADERS),
+      room: used.map { max(0, configuration.limits.headBytes - $0) } ?? 0)
   }
 
-  func blockTooLarge(_ number: Int32, _ slot: UInt) {
-    guard let stream = streams.stream(number, slot) else { return }
-    interrupt(
-      stream,
-      HTTP2Violation(.headTooLarge, "the response head exceeds \(configuration.limits.headBytes.counted("byte"))"))
+  /// Collects a field. Returns false if the head or the trailers exceed their limit; nghttp2 then resets the stream.
+  func takesField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
+    guard isWithinLimit(name.count + value.count) else { return false }
+    block.append(name, value)
+    return true
   }
 
-  /// Returns whether a field with invalid bytes is to be dropped. If not, the stream is reset.
-  func leavesOutInvalidField(
-    _ number: Int32, _ slot: UInt, _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
-  ) -> Bool {
-    if FieldLine.isSpoiltCookie(name, value) { return true }
-    guard let stream = streams.stream(number, slot) else { return false }
+  /// Returns whether a field with invalid bytes is left out, which counts towards the limit too. If not, the stream is
+  /// reset.
+  func leavesOutInvalidField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
+    if FieldLine.isSpoiltCookie(name, value) { return isWithinLimit(name.count + value.count) }
+    guard let stream = openStream(block.stream) else { return false }
     let isPrintable = (1...64).contains(name.count) && name.allSatisfy { (0x21...0x7E).contains($0) }
     let which = isPrintable ? "the field \(String(decoding: name, as: UTF8.self))" : "a field"
     interrupt(stream, HTTP2Violation(.field, "\(which) of the response contains invalid characters"))
     return false
   }
 
-  func block(_ block: clastro_http2_block) {
-    guard let stream = streams.stream(block.stream, block.slot) else { return }
-    streams[stream].headBytes += block.byte_count + 32 * block.count
+  private func isWithinLimit(_ length: Int) -> Bool {
+    if block.count(length) { return true }
+    if let stream = openStream(block.stream) {
+      let limit = configuration.limits.headBytes.counted("byte")
+      interrupt(stream, HTTP2Violation(.headTooLarge, "the response head exceeds \(limit)"))
+    }
+    return false
+  }
+
+  private func blockEnded(_ stream: HTTP2Stream?, _ ends: Bool) {
+    defer { block.end() }
+    guard let stream else { return }
+    streams[stream].headBytes += block.size
     do throws(HTTP2Violation) {
-      if streams[stream].answer == .begun { try trailers(block, stream) } else { try head(block, stream) }
+      if streams[stream].answer == .begun { try trailers(stream) } else { try head(stream) }
     } catch {
       return interrupt(stream, error)
     }
-    if block.ends { answerEnded(stream) }
+    if ends { answerEnded(stream) }
   }
 
-  private func trailers(_ block: clastro_http2_block, _ stream: HTTP2Stream) throws(HTTP2Violation) {
+  private func trailers(_ stream: HTTP2Stream) throws(HTTP2Violation) {
     let fields = try HTTP2HeadReader.trailers(block, maximumFields: configuration.limits.fields)
     if !fields.isEmpty { tell(.trailers(stream, fields)) }
   }
 
-  private func head(_ block: clastro_http2_block, _ stream: HTTP2Stream) throws(HTTP2Violation) {
+  private func head(_ stream: HTTP2Stream) throws(HTTP2Violation) {
     guard let status = HTTP2HeadReader.status(of: block), status >= 100 else {
       throw HTTP2Violation(.field, "the response has no status of three digits")
     }
@@ -55,7 +68,7 @@ extension HTTP2Session {
     streams[stream].answer = .begun
     tell(.head(stream, head))
     if status >= 300, streams[stream].outbox != nil, streams[stream].request != .sent {
-      streams[stream].isStopped = true
+      streams[stream].outbox = nil
       tell(.stopsBody(stream))
     }
   }
@@ -70,28 +83,39 @@ extension HTTP2Session {
     tell(.interim(stream, head))
   }
 
-  func data(_ number: Int32, _ slot: UInt, _ bytes: UnsafeRawBufferPointer) {
+  // MARK: Frames
+
+  func received(_ frame: nghttp2_frame) {
+    let head = frame.hd, stream = openStream(head.stream_id), ends = head.has(NGHTTP2_FLAG_END_STREAM)
+    switch HTTP2FrameType(rawValue: head.type) {
+    case .headers: blockEnded(stream, ends)
+    case .data: if let stream { dataEnded(stream, head.length - frame.data.padlen, ends) }
+    case .resetStream: if let stream { close(stream, .reset(HTTP2ErrorCode(rawValue: frame.rst_stream.error_code))) }
+    case .settings: if !head.has(NGHTTP2_FLAG_ACK) { tell(.capacity) }
+    case .ping: if head.has(NGHTTP2_FLAG_ACK) { pong(frame.ping) }
+    case .goAway: goingAway(frame.goaway)
+    default: break
+    }
+  }
+
+  func data(_ number: Int32, _ bytes: UnsafeRawBufferPointer) {
     // Return the connection's credit at once, so that a slow reader does not block other streams.
-    clastro_http2_consume_connection(door, bytes.count)
-    guard let stream = streams.stream(number, slot), let input, let start = bytes.baseAddress else { return }
+    nghttp2_session_consume_connection(nghttp2, bytes.count)
+    guard let stream = openStream(number), let input, let start = bytes.baseAddress else { return }
     streams[stream].unread += bytes.count
     unreadBytes += bytes.count
     streams[stream].emptyData.earn(HTTP2FloodGuard.emptyDataPerData)
     floods.receivedBody(bytes.count)
-    guard unreadBytes <= mostUnreadBytes else {
-      return fail(.violation(.unreadBytes))
-    }
+    guard unreadBytes <= configuration.mostUnreadBytes else { return fail(.violation(.unreadBytes)) }
     let offset = start - input
     tell(.body(stream, offset..<offset + bytes.count))
-    if bandwidth.received(bytes.count, now: now) { measuringPing = ping() }
+    if bandwidth.received(bytes.count, now: now) { ping(Self.measuringPayload) }
   }
 
-  func dataEnd(_ number: Int32, _ slot: UInt, _ count: Int, _ ends: Bool) {
-    guard let stream = streams.stream(number, slot) else { return }
+  /// - Parameter count: the size of the DATA frame that ended, without padding.
+  private func dataEnded(_ stream: HTTP2Stream, _ count: Int, _ ends: Bool) {
     // nghttp2 does not report empty frames between heads as an error.
-    guard streams[stream].answer == .begun else {
-      return interrupt(stream, .bodyBeforeHead)
-    }
+    guard streams[stream].answer == .begun else { return interrupt(stream, .bodyBeforeHead) }
     if ends {
       answerEnded(stream)
     } else if count == 0, !streams[stream].emptyData.spend(1, of: HTTP2FloodGuard.emptyData, now: now) {
@@ -104,51 +128,47 @@ extension HTTP2Session {
     guard streams.contains(stream), streams[stream].answer == .begun else { return }
     streams[stream].answer = .whole
     guard streams[stream].request != .sent else { return }
-    guard streams[stream].isStopped else { return tell(.answered(stream)) }
-    clastro_http2_reset(door, stream.number, HTTP2ErrorCode.noError.rawValue)
-    finish(stream, .done)
+    guard streams[stream].outbox == nil else { return tell(.answered(stream)) }
+    nghttp2_submit_rst_stream(nghttp2, 0, stream.number, HTTP2ErrorCode.noError.rawValue)
+    close(stream, .whole)
   }
 
-  func wasReset(_ number: Int32, _ slot: UInt, _ code: UInt32) {
-    guard let stream = streams.stream(number, slot) else { return }
-    finish(stream, .reset(HTTP2ErrorCode(rawValue: code)))
-  }
-
-  func pong(_ payload: UInt64) {
-    guard payload == measuringPing, bandwidth.isMeasuring else { return }
+  private func pong(_ ping: nghttp2_ping) {
+    let payload = withUnsafeBytes(of: ping.opaque_data) { $0.loadUnaligned(as: UInt64.self) }
+    guard payload == Self.measuringPayload, bandwidth.isMeasuring else { return }
     _ = bandwidth.acknowledged(now: now, isRead: unreadBytes < advertisedWindow / 2)
-    advertiseMore()
+    // Twice as many streams must have room, too.
+    advertiseWindow(forStreams: streams.count * 2, enlarging: true)
   }
 
-  func goingAway(_ lastStream: Int32, _ code: UInt32, _ text: String) {
-    let notice = HTTP2GoAway(lastStream: lastStream, code: HTTP2ErrorCode(rawValue: code), text: text)
-    goAway = notice
-    tell(.goingAway(notice))
-    for stream in streams.all where stream.number > lastStream { finish(stream, .goAway) }
+  private func goingAway(_ frame: nghttp2_goaway) {
+    let code = HTTP2ErrorCode(rawValue: frame.error_code)
+    goAwayCode = code == .noError ? nil : code
+    retire()
+    for stream in streams.all where stream.number > frame.last_stream_id { close(stream, .unprocessed(.aboveGoAway)) }
   }
 
-  func refused(_ number: Int32, _ slot: UInt, _ reason: String) {
-    guard let stream = streams.stream(number, slot) else { return }
+  /// Resets a stream after nghttp2 has rejected a frame other than DATA. The connection may end instead.
+  func refused(_ number: Int32, _ reason: String) {
+    guard let stream = openStream(number) else { return }
     interrupt(stream, HTTP2Violation(.field, "the response violates HTTP/2: \(reason)"))
   }
 
   /// Closes a stream after nghttp2 has closed it.
-  func closed(_ number: Int32, _ slot: UInt, _ code: UInt32) {
-    guard let stream = streams.stream(number, slot) else { return }
-    finish(stream, closing(of: stream, HTTP2ErrorCode(rawValue: code)))
+  func closed(_ number: Int32, _ code: UInt32) {
+    guard let stream = openStream(number) else { return }
+    close(stream, ending(of: stream, HTTP2ErrorCode(rawValue: code)))
   }
 
-  private func closing(of stream: HTTP2Stream, _ code: HTTP2ErrorCode) -> HTTP2Closing {
-    switch (streams[stream].answer, streams[stream].request, code) {
-    case (.whole, _, _): .done
+  private func ending(of stream: HTTP2Stream, _ code: HTTP2ErrorCode) -> HTTP2Ending {
+    switch (streams[stream].request, code) {
     // The head was not sent because the server went away first.
-    case (_, .queued, _): .goAway
+    case (.queued, _): .unprocessed(.unsent)
     // nghttp2 resets the stream for these without reporting the reason.
-    case (_, _, .flowControlError):
+    case (_, .flowControlError):
       .broken(HTTP2Violation(.flowControl, "the server sent more than the stream's window allows"))
-    case (.waiting, _, .protocolError), (.interim, _, .protocolError):
-      .broken(.bodyBeforeHead)
-    case (.begun, _, .protocolError):
+    case (_, .protocolError) where streams[stream].answer != .begun: .broken(.bodyBeforeHead)
+    case (_, .protocolError):
       .broken(HTTP2Violation(.contentLength, "the response's body is longer or shorter than its Content-Length"))
     default: .broken(HTTP2Violation(.field, "the response violates HTTP/2: \(code)"))
     }

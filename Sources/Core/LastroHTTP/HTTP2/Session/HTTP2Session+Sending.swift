@@ -4,8 +4,6 @@ internal import CLastroHTTP2
 internal import LastroWire
 
 extension HTTP2Session {
-  /// The maximum plaintext size of a TLS record.
-  private static let recordBytes = Int(CLASTRO_HTTP2_RECORD_BYTES)
   /// The smallest space for which a call is worthwhile.
   private static let leastRoom = 1_024
 
@@ -28,7 +26,7 @@ extension HTTP2Session {
     var count = 0
     while true {
       let left = space.count - count
-      let room = inRecords ? min(left, Self.recordBytes - count % Self.recordBytes) : left
+      let room = inRecords ? min(left, HTTP2Output.recordBytes - count % HTTP2Output.recordBytes) : left
       guard room >= Self.leastRoom else { return count }
       let rest = UnsafeMutableRawBufferPointer(rebasing: space[count..<count + room])
       let more = send(into: rest, endsWithFrame: inRecords, now: now)
@@ -37,28 +35,39 @@ extension HTTP2Session {
     }
   }
 
-  // MARK: Called by the door
+  // MARK: Called by nghttp2
+
+  /// Records that a frame is part of the output.
+  func sent(_ frame: nghttp2_frame) {
+    let head = frame.hd, ends = head.has(NGHTTP2_FLAG_END_STREAM)
+    switch HTTP2FrameType(rawValue: head.type) {
+    case .headers: sentHead(head.stream_id, ends)
+    case .data: sentData(head.stream_id, head.length, ends)
+    case .goAway: sentGoingAway(frame.goaway)
+    default: break
+    }
+  }
 
   /// Records that the head or the trailers of a request were sent.
-  func sentHead(_ number: Int32, _ slot: UInt, _ ends: Bool) {
-    guard let stream = streams.stream(number, slot) else { return }
+  private func sentHead(_ number: Int32, _ ends: Bool) {
+    guard let stream = openStream(number) else { return }
     streams[stream].request = ends ? .sent : .sending
     streams[stream].sentAt = now
   }
 
   /// Records that nghttp2 did not send a request's head or its trailers.
-  func notSent(_ number: Int32, _ slot: UInt, _ reason: String) {
-    guard let stream = streams.stream(number, slot) else { return }
+  func notSent(_ number: Int32, _ reason: String) {
+    guard let stream = openStream(number) else { return }
     let isHead = streams[stream].request == .queued
     let violation = HTTP2Violation(
       .requestFields, "the request's \(isHead ? "head" : "trailers") cannot be sent: \(reason)")
     // Without a head, the server does not know the stream, and would treat a reset as a connection error.
-    if isHead { finish(stream, .broken(violation)) } else { interrupt(stream, violation) }
+    if isHead { close(stream, .broken(violation)) } else { interrupt(stream, violation) }
   }
 
-  func sentData(_ number: Int32, _ slot: UInt, _ count: Int, _ ends: Bool) {
+  private func sentData(_ number: Int32, _ count: Int, _ ends: Bool) {
     floods.sentData(count)
-    guard let stream = streams.stream(number, slot) else { return }
+    guard let stream = openStream(number) else { return }
     streams[stream].sentBytes += Int64(count)
     streams[stream].interims.sent(count)
     streams[stream].sentAt = now
@@ -67,45 +76,56 @@ extension HTTP2Session {
 
   /// Records that nghttp2 terminates the connection. Unless the session has already failed, nghttp2 does so for a
   /// reason of its own.
-  func sentGoingAway(_ code: UInt32, _ reason: String) {
+  private func sentGoingAway(_ frame: nghttp2_goaway) {
     guard loss == nil else { return }
-    let code = HTTP2ErrorCode(rawValue: code)
-    if code == .compressionError, streamWithinHead != nil, clastro_http2_head_continues(door) {
+    let code = HTTP2ErrorCode(rawValue: frame.error_code)
+    if code == .compressionError, streamWithinHead != nil, block.continues {
       return fail(.violation(.fieldTooLarge))
     }
+    let text = UnsafeMutableBufferPointer(start: frame.opaque_data, count: frame.opaque_data_len)
+    let reason = String(decoding: text, as: UTF8.self)
     fail(
       .violation(
         HTTP2Violation(.connection, "the server violated HTTP/2: \(reason.isEmpty ? "" : "\(reason), ")\(code)")))
   }
 
-  func piece(_ number: Int32, _ slot: UInt, _ room: Int) -> clastro_http2_piece {
-    var piece = clastro_http2_piece(count: 0, is_dry: true, is_last: false, has_trailers: false)
-    guard let stream = streams.stream(number, slot), !streams[stream].isStopped, let outbox = streams[stream].outbox
-    else { return piece }
+  /// Returns the size of the next piece of a body, of at most `most` bytes, or one of nghttp2's codes if there is none
+  /// at the moment.
+  ///
+  /// - Parameter flags: receives whether the piece is the last one, and whether trailers follow it.
+  func nextPiece(_ number: Int32, _ most: Int, _ flags: inout UInt32) -> Int {
+    guard let most = output.roomForPiece(most) else { return Int(NGHTTP2_ERR_PAUSE.rawValue) }
+    let wait = Int(NGHTTP2_ERR_DEFERRED.rawValue)
+    guard let stream = openStream(number), let outbox = streams[stream].outbox else { return wait }
     guard outbox.count > 0 || outbox.isEnded else {
       streams[stream].outbox?.isDry = true
       askForMore(stream)
-      return piece
+      return wait
     }
-    piece.is_dry = false
-    piece.count = min(outbox.count, room)
-    piece.is_last = outbox.isEnded && piece.count == outbox.count
-    if piece.is_last, let trailers = outbox.trailers {
-      piece.has_trailers = trailers.withDoor { bytes, fields, count in
-        clastro_http2_trailers(door, number, bytes, fields, count)
-      }
+    let count = min(outbox.count, most)
+    flags |= NGHTTP2_DATA_FLAG_NO_COPY.rawValue
+    guard outbox.isEnded, count == outbox.count else { return count }
+    flags |= NGHTTP2_DATA_FLAG_EOF.rawValue
+    if let trailers = outbox.trailers,
+      trailers.withPairs(in: &pairs, { nghttp2_submit_trailer(nghttp2, number, $0, $0.count) }) == 0
+    {
+      flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue
     }
-    return piece
+    return count
   }
 
-  func take(_ number: Int32, _ slot: UInt, _ space: UnsafeMutableRawBufferPointer) {
-    guard let stream = streams.stream(number, slot) else { return }
-    streams[stream].outbox?.take(to: space)
+  /// Writes the piece of a body that was chosen last.
+  ///
+  /// - Parameter head: the head of its DATA frame.
+  func sendPiece(_ number: Int32, _ head: UnsafePointer<UInt8>, _ count: Int) {
+    let space = output.beginPiece(head, count)
+    guard count > 0, let stream = openStream(number) else { return }
+    streams[stream].outbox?.moveBytes(to: space)
     askForMore(stream)
   }
 
   private func askForMore(_ stream: HTTP2Stream) {
-    guard let outbox = streams[stream].outbox, !outbox.isEnded, !outbox.hasAsked, !outbox.isComplete,
+    guard let outbox = streams[stream].outbox, !outbox.isEnded, !outbox.hasAsked,
       outbox.count <= configuration.outboxBytes / 2
     else { return }
     streams[stream].outbox?.hasAsked = true

@@ -17,14 +17,19 @@ extension HTTP2Session {
   package func open(_ head: HTTP2Fields, body: HTTP2RequestBody = .none, now: UInt64) -> HTTP2Stream? {
     guard freeStreams > 0 else { return nil }
     self.now = now
-    willOpen()
-    advertiseLess()
+    if liveness.willRequest(now: now) { ping() }
+    // All streams together could keep too many unread bytes.
+    advertiseWindow(forStreams: streams.count + 1, enlarging: false)
     let slot = streams.reserve()
     var outbox: HTTP2Outbox?
     if case .stream(let length) = body { outbox = HTTP2Outbox(capacity: configuration.outboxBytes, length: length) }
-    let number = head.withDoor { (bytes, fields, count) -> Int32 in
-      guard let bytes, let fields else { return -1 }
-      return clastro_http2_request(door, UInt(slot), bytes, fields, count, outbox != nil)
+    // The user data of a stream is its slot plus one, so that slot 0 differs from a null pointer.
+    let data = UnsafeMutableRawPointer(bitPattern: slot + 1)
+    let provider = nghttp2_data_provider(source: nghttp2_data_source(), read_callback: HTTP2Callbacks.readBody)
+    let number = head.withPairs(in: &pairs) { pairs in
+      withUnsafePointer(to: provider) {
+        nghttp2_submit_request(nghttp2, nil, pairs, pairs.count, outbox == nil ? nil : $0, data)
+      }
     }
     guard number > 0 else {
       streams.giveBack(slot)
@@ -54,21 +59,18 @@ extension HTTP2Session {
 
   /// Returns the number of bytes that ``provide(_:on:)`` can take now.
   package func room(on stream: HTTP2Stream) -> Int {
-    guard streams.contains(stream), !streams[stream].isStopped else { return 0 }
-    return streams[stream].outbox?.room ?? 0
+    streams.contains(stream) ? streams[stream].outbox?.room ?? 0 : 0
   }
 
   /// Takes as many bytes of the request's body as there is room for. ``HTTP2Event/wantsBody(_:)`` reports when there is
-  /// room for more.
+  /// room for more, until ``endBody(_:trailers:)`` is called.
   ///
   /// Bytes beyond the length that was passed to ``open(_:body:now:)`` break the stream. A proxy that translates to
   /// HTTP/1.1 could take the excess for the next request.
   ///
   /// - Returns: the number of bytes taken.
   package func provide(_ bytes: UnsafeRawBufferPointer, on stream: HTTP2Stream) -> Int {
-    guard streams.contains(stream), !streams[stream].isStopped, streams[stream].outbox != nil, !bytes.isEmpty else {
-      return 0
-    }
+    guard streams.contains(stream), streams[stream].outbox != nil, !bytes.isEmpty else { return 0 }
     guard let taken = streams[stream].outbox?.append(bytes) else {
       interrupt(stream, HTTP2Violation(.requestBody, "the request's body has more bytes than its Content-Length"))
       return 0
@@ -79,8 +81,7 @@ extension HTTP2Session {
 
   /// Ends the request's body. A body that is shorter than declared breaks the stream.
   package func endBody(_ stream: HTTP2Stream, trailers: HTTP2Fields? = nil) {
-    guard streams.contains(stream), !streams[stream].isStopped, let outbox = streams[stream].outbox, !outbox.isEnded
-    else { return }
+    guard streams.contains(stream), let outbox = streams[stream].outbox, !outbox.isEnded else { return }
     guard !outbox.isShort else {
       return interrupt(
         stream, HTTP2Violation(.requestBody, "the request's body has fewer bytes than its Content-Length"))
@@ -92,7 +93,7 @@ extension HTTP2Session {
   private func resume(_ stream: HTTP2Stream) {
     guard streams[stream].outbox?.isDry == true else { return }
     streams[stream].outbox?.isDry = false
-    clastro_http2_resume(door, stream.number)
+    nghttp2_session_resume_data(nghttp2, stream.number)
   }
 
   /// Records that the reader took bytes of the response's body, and lets the server send as many again.
@@ -103,36 +104,35 @@ extension HTTP2Session {
     streams[stream].unread -= count
     unreadBytes -= count
     guard streams[stream].answer != .whole else { return }
-    clastro_http2_consume_stream(door, stream.number, count)
+    nghttp2_session_consume_stream(nghttp2, stream.number, count)
   }
 
   /// Resets a stream. If the request's head has not been sent, it never will be. No further events are reported for the
-  /// stream; pending events are dropped.
+  /// stream, but ``next()`` still returns the events that were reported before.
   ///
   /// - Parameter code: pass `noError` after a complete response.
   package func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode = .cancel) {
-    untell(stream)
     guard streams.contains(stream) else { return }
-    clastro_http2_reset(door, stream.number, code.rawValue)
+    nghttp2_submit_rst_stream(nghttp2, 0, stream.number, code.rawValue)
     forget(stream)
   }
 
   /// Resets a stream because of a violation by its response or by the request's body.
   func interrupt(_ stream: HTTP2Stream, _ violation: HTTP2Violation) {
-    clastro_http2_reset(door, stream.number, violation.code.rawValue)
-    finish(stream, .broken(violation))
+    nghttp2_submit_rst_stream(nghttp2, 0, stream.number, violation.code.rawValue)
+    close(stream, .broken(violation))
   }
 
   /// Closes a stream and reports its outcome.
-  func finish(_ stream: HTTP2Stream, _ closing: HTTP2Closing) {
+  func close(_ stream: HTTP2Stream, _ closing: HTTP2Ending) {
     guard streams.contains(stream) else { return }
-    let ending = HTTP2Ending(closing, request: streams[stream].request, answer: streams[stream].answer)
+    let ending = closing.outcome(request: streams[stream].request, answer: streams[stream].answer)
     forget(stream)
     tell(.closed(stream, ending))
     if ending == .whole { return floods.responded() }
     // A server sheds load with REFUSED_STREAM (RFC 9113 §8.7).
     guard case .reset = closing, ending != .unprocessed(.refused) else { return }
-    if !floods.wasReset(now: now) { becomeUnhealthy() }
+    if !floods.wasReset(now: now) { retire() }
   }
 
   private func forget(_ stream: HTTP2Stream) {
@@ -144,23 +144,14 @@ extension HTTP2Session {
 
   // MARK: windows
 
-  /// Reduces the windows before a stream is opened, if all streams together could keep too many unread bytes.
-  private func advertiseLess() {
+  /// Enlarges or reduces the windows, if the plan for a number of streams allows or requires that.
+  func advertiseWindow(forStreams count: Int, enlarging: Bool) {
     let window = WindowPlan.window(
-      estimate: bandwidth.window, streams: streams.count + 1, unread: unreadBytes, limit: configuration.unreadBytes)
-    if window < advertisedWindow { advertise(window) }
-  }
-
-  /// Enlarges the windows after a measurement, if twice as many streams would have room, too.
-  func advertiseMore() {
-    let window = WindowPlan.window(
-      estimate: bandwidth.window, streams: streams.count * 2, unread: unreadBytes, limit: configuration.unreadBytes)
-    if window > advertisedWindow { advertise(window) }
-  }
-
-  private func advertise(_ window: Int) {
+      estimate: bandwidth.window, streams: count, unread: unreadBytes, limit: configuration.unreadBytes)
+    guard enlarging ? window > advertisedWindow : window < advertisedWindow else { return }
     advertisedWindow = window
     floods.sentProvoking()
-    clastro_http2_set_stream_window(door, UInt32(clamping: window))
+    var entry = nghttp2_settings_entry(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, window)
+    nghttp2_submit_settings(nghttp2, 0, &entry, 1)
   }
 }

@@ -35,18 +35,29 @@ internal import LastroWire
 package final class HTTP2Session {
   /// The stream number from which on the connection takes no new requests.
   package static let lastNumber: Int32 = 1 << 30
+  private static let headerTableBytes = 4_096
+  /// The payload of the PING that measures the bandwidth.
+  static let measuringPayload: UInt64 = 1
 
   let configuration: HTTP2Configuration
-  /// The C layer's session.
-  let door: OpaquePointer
+  /// nghttp2's session.
+  let nghttp2: OpaquePointer
+  let output: HTTP2Output
   private var events: ContiguousArray<HTTP2Event> = []
   private var nextEvent = 0
 
   let streams = HTTP2StreamTable()
+  /// The stream of the latest look-up, because several events of one stream follow each other.
+  private var latestStream = HTTP2Stream(number: 0, slot: 0)
+  // Unchecked because the session has one owner, and changing the block calls no other code.
+  @exclusivity(unchecked) var block = HTTP2Block()
   var heads = HTTP2HeadReader()
+  /// The memory for the fields of the latest request, in nghttp2's form.
+  // Unchecked, like the block: the fields are submitted within one access, and nghttp2 calls nothing back meanwhile.
+  @exclusivity(unchecked) var pairs: [nghttp2_nv] = []
   var floods: HTTP2FloodGuard
   var bandwidth: BandwidthEstimate
-  private var liveness: HTTP2Liveness
+  var liveness: HTTP2Liveness
   var now: UInt64
   /// The start of the input that is being received.
   var input: UnsafeRawPointer?
@@ -54,47 +65,61 @@ package final class HTTP2Session {
   var advertisedWindow: Int
   /// The number of bytes that readers have not taken, over all streams.
   package internal(set) var unreadBytes = 0
-  let mostUnreadBytes: Int
-  private var pings: UInt64 = 0
-  var measuringPing: UInt64 = 0
-  // Unchecked, like the properties below: the session has one owner, and setting these properties calls no other code.
-  @exclusivity(unchecked) private var isRetired = false
   private var isBrokenOff = false
 
   /// The reason why the connection ended; `nil` while it is open.
+  // Unchecked, like the property below: the session has one owner, and setting these properties calls no other code.
   @exclusivity(unchecked) package private(set) var loss: HTTP2Loss?
-  /// The latest GOAWAY that was received.
-  @exclusivity(unchecked) package internal(set) var goAway: HTTP2GoAway?
-  /// Whether the connection gets no new requests because the server did not answer a PING, or because it resets almost
-  /// every stream.
-  @exclusivity(unchecked) package private(set) var isUnhealthy = false
+  /// Whether ``freeStreams`` will remain 0.
+  @exclusivity(unchecked) package private(set) var isClosedToRequests = false
+  /// The code of the latest GOAWAY that was received, unless that is NO_ERROR.
+  var goAwayCode: HTTP2ErrorCode?
 
   /// - Throws: ``HTTP2Violation`` of kind `memory`.
   package init(_ configuration: HTTP2Configuration, now: UInt64) throws(HTTP2Violation) {
     self.configuration = configuration
-    mostUnreadBytes = configuration.mostUnreadBytes
     self.now = now
     advertisedWindow = configuration.streamWindow
     bandwidth = BandwidthEstimate(
       window: configuration.streamWindow, maximumWindow: configuration.maximumStreamWindow)
     liveness = HTTP2Liveness(configuration.liveness, now: now)
     floods = HTTP2FloodGuard(maximumHeadBytes: configuration.limits.headBytes)
-    var settings = clastro_http2_settings(
-      stream_window: UInt32(clamping: configuration.streamWindow),
-      connection_window: UInt32(clamping: configuration.connectionWindow),
-      maximum_head_bytes: UInt32(clamping: configuration.limits.headBytes),
-      maximum_streams_before_settings: UInt32(
-        clamping: min(configuration.streams, configuration.streamsBeforeSettings)),
-      maximum_sent_head_bytes: HTTP2Fields.maximumBytes)
-    var table = HTTP2Door.events
-    guard let door = clastro_http2_new(&settings, &table) else {
+    guard let session = Self.makeSession(configuration) else {
       throw HTTP2Violation(.memory, "out of memory for an HTTP/2 session")
     }
-    self.door = door
-    clastro_http2_set_context(door, Unmanaged.passUnretained(self).toOpaque())
+    nghttp2 = session
+    output = HTTP2Output(session)
+    nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
   }
 
-  deinit { clastro_http2_free(door) }
+  deinit { nghttp2_session_del(nghttp2) }
+
+  /// Creates nghttp2's session, which sends our SETTINGS first. Returns `nil` if there is no memory.
+  private static func makeSession(_ configuration: HTTP2Configuration) -> OpaquePointer? {
+    let streams = UInt32(clamping: min(configuration.streams, configuration.streamsBeforeSettings))
+    guard let callbacks = HTTP2Callbacks.shared,
+      let option = clastro_http2_option(streams, headerTableBytes, HTTP2Fields.maximumBytes)
+    else { return nil }
+    defer { nghttp2_option_del(option) }
+    var made: OpaquePointer?
+    guard nghttp2_session_client_new2(&made, callbacks, nil, option) == 0, let session = made else { return nil }
+    let entries = [
+      nghttp2_settings_entry(NGHTTP2_SETTINGS_ENABLE_PUSH, 0),
+      nghttp2_settings_entry(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, configuration.streamWindow),
+      nghttp2_settings_entry(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, headerTableBytes),
+      nghttp2_settings_entry(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, configuration.limits.headBytes),
+      // SETTINGS_NO_RFC7540_PRIORITIES (RFC 9218 §2.1).
+      nghttp2_settings_entry(settings_id: 9, value: 1),
+    ]
+    let window = Int32(clamping: configuration.connectionWindow)
+    if nghttp2_submit_settings(session, 0, entries, entries.count) == 0,
+      nghttp2_session_set_local_window_size(session, 0, 0, window) == 0
+    {
+      return session
+    }
+    nghttp2_session_del(session)
+    return nil
+  }
 
   // MARK: events
 
@@ -113,14 +138,6 @@ package final class HTTP2Session {
 
   func tell(_ event: HTTP2Event) { events.append(event) }
 
-  /// Drops the pending events of a stream.
-  func untell(_ stream: HTTP2Stream) {
-    guard nextEvent < events.count else { return }
-    let rest = events[nextEvent...].filter { $0.stream != stream }
-    events.removeSubrange(nextEvent...)
-    events += rest
-  }
-
   // MARK: bytes
 
   /// Processes received bytes. Call ``next()`` and then ``send(into:endsWithFrame:now:)`` afterwards.
@@ -129,24 +146,28 @@ package final class HTTP2Session {
     self.now = now
     liveness.read(now: now)
     // Bytes before the first frame that exceeds a budget are still processed.
-    let (end, violation) = floods.scan(bytes, now: now) { number in
-      streams.stream(number, clastro_http2_slot(door, number)) != nil
-    }
+    let (end, violation) = floods.scan(bytes, now: now) { openStream($0) != nil }
     input = start
-    let reason = clastro_http2_receive(door, start.assumingMemoryBound(to: UInt8.self), end)
+    let result = nghttp2_session_mem_recv(nghttp2, start.assumingMemoryBound(to: UInt8.self), end)
     input = nil
-    if let reason {
-      fail(.violation(HTTP2Violation(.connection, "the server violated HTTP/2: \(String(cString: reason))")))
+    if result < 0 {
+      let reason = String(cString: nghttp2_strerror(Int32(clamping: result)))
+      fail(.violation(HTTP2Violation(.connection, "the server violated HTTP/2: \(reason)")))
     }
     if let violation { fail(.violation(violation)) }
   }
 
   /// The stream whose head or trailers were received in part. Everything that the connection receives before the rest
   /// belongs to that header block (RFC 9113 §6.10), and no event reports it.
-  package var streamWithinHead: HTTP2Stream? {
-    guard loss == nil else { return nil }
-    let number = clastro_http2_head_stream(door)
-    return number == 0 ? nil : streams.stream(number, clastro_http2_slot(door, number))
+  package var streamWithinHead: HTTP2Stream? { loss == nil ? openStream(block.stream) : nil }
+
+  /// Returns the stream with a number on the wire; `nil` if it is not open.
+  func openStream(_ number: Int32) -> HTTP2Stream? {
+    if number != latestStream.number {
+      guard number > 0, let data = nghttp2_session_get_stream_user_data(nghttp2, number) else { return nil }
+      latestStream = HTTP2Stream(number: number, slot: Int(bitPattern: data) - 1)
+    }
+    return streams.contains(latestStream) ? latestStream : nil
   }
 
   /// Writes pending output into a buffer, as many frames as fit, and returns the number of bytes; 0 if nothing is left.
@@ -155,10 +176,9 @@ package final class HTTP2Session {
   /// - Parameter endsWithFrame: whether the last frame must be complete and no frame larger than a TLS record. 0 may
   ///   then also mean that the next frame does not fit. Pass the same value in every call.
   package func send(into space: UnsafeMutableRawBufferPointer, endsWithFrame: Bool = false, now: UInt64) -> Int {
-    guard !isBrokenOff, let start = space.baseAddress, !space.isEmpty else { return 0 }
+    guard !isBrokenOff, !space.isEmpty else { return 0 }
     self.now = now
-    let count = clastro_http2_send(door, start.assumingMemoryBound(to: UInt8.self), space.count, endsWithFrame)
-    guard count >= 0 else {
+    guard let count = output.fill(space, endsWithFrame: endsWithFrame) else {
       isBrokenOff = true
       fail(.violation(HTTP2Violation(.memory, "out of memory for output")))
       return 0
@@ -167,22 +187,19 @@ package final class HTTP2Session {
   }
 
   /// Whether ``send(into:endsWithFrame:now:)`` would produce output.
-  package var hasOutput: Bool { !isBrokenOff && clastro_http2_has_output(door) }
+  package var hasOutput: Bool { !isBrokenOff && (!output.isEmpty || nghttp2_session_want_write(nghttp2) != 0) }
 
   /// Whether the connection can be closed: no input is expected and no output is left.
-  package var wantsClose: Bool { loss != nil ? !hasOutput : clastro_http2_is_over(door) }
+  package var wantsClose: Bool { !hasOutput && (loss != nil || nghttp2_session_want_read(nghttp2) == 0) }
 
   /// Records that the byte stream ended or failed.
   package func connectionEnded() {
-    fail(.closed(goAway.flatMap { $0.code == .noError ? nil : $0.code }))
+    fail(.closed(goAwayCode))
     isBrokenOff = true
   }
 
   /// Closes the connection with GOAWAY.
-  package func close() {
-    guard loss == nil else { return }
-    fail(.closed(nil), telling: .noError)
-  }
+  package func close() { fail(.closed(nil)) }
 
   // MARK: time
 
@@ -199,64 +216,67 @@ package final class HTTP2Session {
     let output = output()
     while loss == nil, let step = liveness.due(now: now, output: output) {
       switch step {
-      case .unhealthy: becomeUnhealthy()
-      case .dead: fail(.unanswered, telling: .noError)
+      case .unhealthy: retire()
+      case .dead: fail(.unanswered)
       }
     }
   }
 
-  /// Sends a PING because a request has timed out. ``HTTP2Event/unhealthy`` is reported if it is not answered within 1
-  /// s of its delivery.
+  /// Sends a PING because a request has timed out. ``HTTP2Event/retired`` is reported if it is not answered within 1 s
+  /// of its delivery.
   package func probe(now: UInt64) {
     guard loss == nil, liveness.probe(now: now) else { return }
     ping()
   }
 
-  /// Marks the connection as unhealthy, so that it gets no new requests.
-  func becomeUnhealthy() {
-    guard loss == nil, !isUnhealthy else { return }
-    isUnhealthy = true
-    tell(.unhealthy)
+  /// Lets the connection take no new requests.
+  func retire() {
+    guard !isClosedToRequests else { return }
+    isClosedToRequests = true
+    tell(.retired)
   }
 
-  @discardableResult
-  func ping() -> UInt64 {
-    pings += 1
+  /// Sends a PING. Only the answer to the one that measures the bandwidth is looked at: any received byte shows that
+  /// the server is alive.
+  func ping(_ payload: UInt64 = 0) {
     floods.sentProvoking()
-    clastro_http2_ping(door, pings)
-    return pings
+    withUnsafeBytes(of: payload) {
+      _ = nghttp2_submit_ping(nghttp2, 0, $0.baseAddress?.assumingMemoryBound(to: UInt8.self))
+    }
   }
 
   // MARK: stream capacity
 
   /// The number of requests that may be opened now: the limit of server and configuration, less the open streams. It
-  /// remains 0 after a GOAWAY, after the connection became unhealthy or ended, and after 2²⁹ streams.
+  /// remains 0 after ``HTTP2Event/retired``.
   package var freeStreams: Int {
     isClosedToRequests ? 0 : max(0, min(configuration.streams, allowedStreams) - streams.count)
   }
 
   /// The number of concurrent requests that the server allows, as far as known.
-  package var allowedStreams: Int { Int(clastro_http2_allowed_streams(door)) }
-
-  /// Whether ``freeStreams`` will remain 0.
-  package var isClosedToRequests: Bool { loss != nil || goAway != nil || isUnhealthy || isRetired }
-
-  func willOpen() {
-    if liveness.willRequest(now: now) { ping() }
+  package var allowedStreams: Int {
+    Int(nghttp2_session_get_remote_settings(nghttp2, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS))
   }
 
-  func didOpen(_ number: Int32) { isRetired = number >= Self.lastNumber }
+  func didOpen(_ number: Int32) {
+    if number >= Self.lastNumber { retire() }
+  }
 
   // MARK: the end
 
-  /// Ends the connection. All streams are reported as closed before the connection is reported as failed.
-  func fail(_ loss: HTTP2Loss, telling code: HTTP2ErrorCode? = nil) {
+  /// Ends the connection, after all of its streams.
+  func fail(_ loss: HTTP2Loss) {
     guard self.loss == nil else { return }
     self.loss = loss
-    var code = code
-    if case .violation(let violation) = loss { code = code ?? violation.code }
-    if let code { clastro_http2_terminate(door, code.rawValue) }
-    for stream in streams.all { finish(stream, .lost(loss)) }
-    tell(.failed(loss))
+    let code = if case .violation(let violation) = loss { violation.code } else { HTTP2ErrorCode.noError }
+    nghttp2_session_terminate_session(nghttp2, code.rawValue)
+    for stream in streams.all { close(stream, .lost(loss)) }
+    retire()
+  }
+}
+
+extension nghttp2_settings_entry {
+  init(_ id: nghttp2_settings_id, _ value: Int) {
+    self.init(settings_id: Int32(bitPattern: id.rawValue), value: UInt32(clamping: value))
   }
 }

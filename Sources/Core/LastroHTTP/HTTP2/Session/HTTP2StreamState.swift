@@ -12,8 +12,6 @@ struct HTTP2StreamState {
   var sentBytes: Int64 = 0
   /// The time at which the head, or the latest part of the body, was sent.
   var sentAt: UInt64?
-  /// Whether no more of the request's body is to be sent.
-  var isStopped = false
   var interims = InterimBudget()
   /// The budget for empty DATA frames.
   var emptyData = PeerBudget()
@@ -21,6 +19,7 @@ struct HTTP2StreamState {
   var headBytes = 0
   /// The number of body bytes that the reader has not taken.
   var unread = 0
+  /// The part of the request's body that is to be sent; `nil` if there is no body, or if no more of it is to be sent.
   var outbox: HTTP2Outbox?
 }
 
@@ -74,12 +73,6 @@ final class HTTP2StreamTable {
 
   func contains(_ stream: HTTP2Stream) -> Bool {
     stream.slot >= 0 && stream.slot < used && stream.number > 0 && slots[stream.slot].number == stream.number
-  }
-
-  /// Returns the stream with this number if it is open and in this slot.
-  func stream(_ number: Int32, _ slot: UInt) -> HTTP2Stream? {
-    guard slot < UInt(used), number > 0, slots[Int(slot)].number == number else { return nil }
-    return HTTP2Stream(number: number, slot: Int(slot))
   }
 
   /// The state of an open stream. The address is valid until the next stream is opened.

@@ -21,7 +21,7 @@ extension CacheExchange {
   /// Asks the server as the situation's decision demands, and stores the response.
   func ask(_ situation: Situation) async throws(TransportError) -> Asked {
     let request = try outgoing(situation.decision)
-    let reading = cache.changes.begin(keys.own.url)
+    let reading = cache.changes.startReading(keys.own.url)
     let requested = time.sinceEpoch()
     let response: TransferResponse
     do throws(TransportError) {

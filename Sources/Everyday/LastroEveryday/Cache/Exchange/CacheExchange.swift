@@ -108,7 +108,7 @@ struct CacheExchange: Sendable {
       // Entries that could not be removed must not be served.
       guard await access.clear(keys.own.url) else { return ([], []) }
       let own = await store.heads(for: keys.own)
-      // A response to a request without credentials may be served to one with credentials only if it is for anyone.
+      // To a request with credentials, serve a response stored without them only if it is for anyone.
       let common = keys.own == keys.common ? [] : await store.heads(for: keys.common).filter(\.entry.isForAnyone)
       return access.isCondemned(keys.own.url) ? ([], []) : (own, common)
     }
@@ -173,13 +173,7 @@ extension CacheExchange {
   /// Applies the request's body limit to a response in memory, as any transport does.
   func limited(_ response: TransferResponse) throws(TransportError) -> TransferResponse {
     guard let count = response.body.bytes?.count else { return response }
-    let limit: Int? =
-      switch request.delivery {
-      case .collected(let maximum): maximum
-      case .streamed(let maximum): maximum
-      case .streamedOnSuccess(let maximum, let errors): response.head.status.kind == .successful ? maximum : errors
-      }
-    if let limit, count > limit {
+    if let limit = request.delivery.limit(for: response.head.status), count > limit {
       throw TransportError(
         stage: .limit, code: .bodyTooLarge, message: "the body from the cache exceeds \(limit.counted("byte"))",
         hint: "raise maximumBodyBytes, or stream the body", facts: response.facts, head: response.head)
@@ -215,7 +209,7 @@ extension CacheExchange {
         if bytes.count <= maximum { report.isStored = await visit.ask { await keeping.keep(bytes, in: $0) } ?? false }
       } else {
         let tee = TeedBody(response.body, keeping, maximumBytes: maximum, visit)
-        if await tee.begin() {
+        if await tee.startStoring() {
           report.isStored = true
           response.body = ResponseBody(source: tee)
         }
@@ -278,9 +272,9 @@ extension CacheExchange {
 }
 
 extension CacheExchange.Situation {
-  var forwardReason: CacheReport.ForwardReason? {
+  var forwardReason: CacheDecision.ForwardReason? {
     switch decision {
-    case .forward(let reason): CacheReport.ForwardReason(rawValue: reason.rawValue)
+    case .forward(let reason): reason
     case .validate: .stale
     default: nil
     }

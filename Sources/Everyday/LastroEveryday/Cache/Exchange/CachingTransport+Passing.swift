@@ -36,7 +36,7 @@ extension CachingTransport {
     let others = CacheInvalidation.references(CacheFields(response.head.headerFields)).compactMap { reference in
       try? RedirectTarget(reference, base: base, fragment: nil).target
     }
-    return [url] + others.filter { $0.scheme == base.scheme && $0.authority == base.authority }.map(\.url)
+    return [url] + others.filter { $0.scheme == base.scheme && $0.authority == base.authority }.map(\.absolute)
   }
 
   /// The 504 response for a request that must not be forwarded (RFC 9111 §5.2.1.7).
@@ -76,11 +76,6 @@ extension TransferRequest {
   func deadlinePassed(_ place: String = "while waiting for the cache") -> TransportError {
     .deadlinePassed(deadlineCode, of: wholeTimeout ?? deadline, place, requestSent: false)
   }
-}
-
-extension RequestTarget {
-  /// The target as text, without a fragment.
-  var url: String { "\(scheme)://\(authority)\(pathAndQuery)" }
 }
 
 extension HTTPField.Name {

@@ -28,9 +28,9 @@ struct CollapsingTransport: Transport {
     }
   }
 
-  func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
+  func explain(_ request: TransferRequest) -> [(name: String, value: String)] {
     let words = key(of: request) == nil ? "alone" : "shared with equal requests"
-    return base.explain(request) + [.init("collapsing", words)]
+    return base.explain(request) + [(name: "collapsing", value: words)]
   }
 
   /// Returns the key of a request; `nil` if the request shares no transfer.
@@ -114,7 +114,8 @@ struct CollapsingTransport: Transport {
     report.isCollapsed = true
     var response = response
     let cut = response.facts.bodyCut
-    response.facts = TransferFacts(bodyCut: cut, notes: [report.note])
+    response.facts = TransferFacts(notes: [report.note])
+    response.facts.bodyCut = cut
     let count = Int64(response.body.bytes?.count ?? 0)
     request.progress?.report(received: count, of: count)
     return response

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import Glibc
 import Lastro
 import LastroWire
@@ -74,13 +75,7 @@ enum ConnectionWay {
 
   /// Returns the paths of a directory's files, sorted.
   private static func entries(_ path: String) -> [String] {
-    guard let directory = opendir(path) else { return [path] }
-    defer { closedir(directory) }
-    var names: [String] = []
-    while let entry = readdir(directory) {
-      let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-      if name != ".", name != ".." { names.append("\(path)/\(name)") }
-    }
-    return names.sorted()
+    guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else { return [path] }
+    return names.map { "\(path)/\($0)" }.sorted()
   }
 }

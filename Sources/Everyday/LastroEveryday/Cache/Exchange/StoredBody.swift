@@ -22,7 +22,7 @@ final class StoredBody: ResponseBodySource {
     let (body, time) = (body, visit.time)
     let left = request.deadline.map { $0 - (time.now() - visit.start) }
     if let left, left <= .zero { throw request.deadlinePassed() }
-    // Waiting for the store may take as long as waiting for the network.
+    // Limit the wait for the store like a wait for the network.
     let limit = [left, request.idleTimeout ?? Timeouts.standard.idle].compactMap(\.self).min()
     let outcome = await interruptible(within: limit, time: time) { () -> Result<Data?, TransportError> in
       var iterator = body.makeAsyncIterator()

@@ -26,10 +26,10 @@ final class TeedBody: ResponseBodySource {
     self.visit = visit
   }
 
-  /// Begins to store the body.
+  /// Starts to store the body.
   ///
   /// - Returns: false if the body is not being stored: then return the original body.
-  func begin() async -> Bool {
+  func startStoring() async -> Bool {
     let (keeping, state) = (keeping, state)
     let isBegun = await visit.ask { store in
       guard keeping.reading.isTrue, let writing = await store.begin(keeping.head, for: keeping.key) else {

@@ -20,7 +20,7 @@ final class ChangeCounts: Sendable {
   private let state = Lock(State())
 
   /// Registers a request for a URL.
-  func begin(_ url: [UInt8]) -> Reading {
+  func startReading(_ url: [UInt8]) -> Reading {
     state.withLock { state in
       state.counts[url, default: Count()].readers += 1
       return Reading(self, url, at: state.ofAll + (state.counts[url]?.changes ?? 0))
@@ -36,7 +36,7 @@ final class ChangeCounts: Sendable {
 
   fileprivate func count(_ url: [UInt8]) -> Int { state.withLock { $0.ofAll + ($0.counts[url]?.changes ?? 0) } }
 
-  fileprivate func end(_ url: [UInt8]) {
+  fileprivate func endReading(_ url: [UInt8]) {
     state.withLock { state in
       state.counts[url]?.readers -= 1
       if state.counts[url]?.readers == 0 { state.counts[url] = nil }
@@ -55,7 +55,7 @@ final class ChangeCounts: Sendable {
       self.begin = begin
     }
 
-    deinit { counts.end(url) }
+    deinit { counts.endReading(url) }
 
     /// Whether the URL has not changed since the request, as far as is known.
     var isTrue: Bool { counts.count(url) == begin }

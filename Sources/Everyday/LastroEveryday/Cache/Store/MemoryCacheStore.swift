@@ -48,11 +48,9 @@ package final class MemoryCacheStore: HTTPCacheStore {
 
   /// Begins to store a response.
   package func begin(_ head: StoredHead, for key: CacheKey) async -> (any CacheWriting)? {
-    MemoryCacheWriting(self, head, key)
-  }
-
-  func add(_ head: StoredHead, _ body: Data, for key: CacheKey) -> Bool {
-    state.withLock { $0.add(head, body, for: key, maximumBytes: maximumBytes) }
+    CollectedWriting(maximumBytes: maximumEntryBytes) { [self] body in
+      state.withLock { $0.add(head, body, for: key, maximumBytes: maximumBytes) }
+    }
   }
 
   /// Replaces the head that has the same id.
@@ -78,37 +76,4 @@ package final class MemoryCacheStore: HTTPCacheStore {
     state.withLock { $0.removeAll() }
     return true
   }
-}
-
-/// A write that collects a body in memory.
-private final class MemoryCacheWriting: CacheWriting {
-  private let store: MemoryCacheStore
-  private let head: StoredHead
-  private let key: CacheKey
-  /// The body so far; `nil` once it is abandoned or committed.
-  private let body = Lock<Data?>(Data())
-
-  init(_ store: MemoryCacheStore, _ head: StoredHead, _ key: CacheKey) {
-    self.store = store
-    self.head = head
-    self.key = key
-  }
-
-  func write(_ piece: Data) async -> Bool {
-    body.withLock { body in
-      guard let count = body?.count, count + piece.count <= store.maximumEntryBytes else {
-        body = nil
-        return false
-      }
-      body?.append(piece)
-      return true
-    }
-  }
-
-  func commit() async -> Bool {
-    guard let bytes = body.withLock({ $0.take() }) else { return false }
-    return store.add(head, bytes, for: key)
-  }
-
-  func abandon() { body.withLock { $0 = nil } }
 }

@@ -97,7 +97,7 @@ final class StoreAccess: Sendable {
     }
   }
 
-  /// Removes the condemned responses of a URL. Call it within `ask`.
+  /// Removes the responses of a condemned URL. Call it within `ask`.
   ///
   /// - Returns: whether the store's responses for the URL may be served.
   func clear(_ url: [UInt8]) async -> Bool {

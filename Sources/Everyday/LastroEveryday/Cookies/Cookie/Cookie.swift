@@ -2,6 +2,7 @@
 
 public import FoundationEssentials
 public import Lastro
+package import LastroWire
 
 /// A cookie and its scope.
 ///
@@ -12,25 +13,12 @@ public import Lastro
 ///
 /// The value is a `Secret`: no description of the cookie shows it.
 public struct Cookie: Sendable, Hashable {
-  /// The `SameSite` attribute, which restricts requests made by pages of other sites. A client without pages has no
-  /// such requests: the attribute is checked as the cookie is accepted, and has no effect later.
-  package enum SameSite: String, Sendable, Hashable {
-    /// No attribute.
-    case unspecified
-    /// `Strict`.
-    case strict
-    /// `Lax`.
-    case lax
-    /// `None`.
-    case none
-  }
-
   /// The name, which is case-sensitive; empty for a cookie that has only a value.
   public var name: String
   /// The value as the server wrote it, including quotes.
   public var value: Secret
-  /// The host for which the cookie is set: the server that set it, or a parent domain. In the canonical form of
-  /// `HostName`.
+  /// The host for which the cookie is set, in the canonical form of `HostName`: the server that set it, or a parent
+  /// domain.
   public var domain: String
   /// The path for which the cookie is set; it covers the paths below it too. Default `/`.
   public var path: String
@@ -41,8 +29,9 @@ public struct Cookie: Sendable, Hashable {
   /// Whether the server hides the cookie from scripts of pages, which has no effect in a client without pages. Default
   /// false.
   public var isHTTPOnly: Bool
-  /// The `SameSite` attribute. Default ``SameSite/unspecified``.
-  package var sameSite = SameSite.unspecified
+  /// The `SameSite` attribute, which restricts requests made by pages of other sites. A client without pages has no
+  /// such requests: the attribute is checked as the cookie is accepted, and has no effect later.
+  package var sameSite = SetCookieLine.SameSite.unspecified
   /// The time at which the cookie expires; `nil`, the default, for a session cookie.
   public var expiry: Date?
   /// The time at which a jar first stored the cookie, which stays when it gets a new value; `nil` before.

@@ -22,7 +22,7 @@ struct CookieAdmission {
       line.name, Secret(line.value), domain: scope.domain, path: line.path ?? CookiePath.ofRequest(source.path),
       isHostOnly: scope.isHostOnly, isSecure: line.isSecure, isHTTPOnly: line.isHTTPOnly,
       expiry: expiry(line, now))
-    cookie.sameSite = Cookie.SameSite(line.sameSite)
+    cookie.sameSite = line.sameSite
     try checkPromises(of: cookie, isPathWritten: line.path != nil)
     return cookie
   }
@@ -96,17 +96,6 @@ struct CookieAdmission {
     }
     return line.expires.map { seconds in
       min(Date(timeIntervalSince1970: Double(seconds)), now.addingTimeInterval(Double(Self.maximumAge)))
-    }
-  }
-}
-
-extension Cookie.SameSite {
-  fileprivate init(_ other: SetCookieLine.SameSite) {
-    switch other {
-    case .unspecified: self = .unspecified
-    case .strict: self = .strict
-    case .lax: self = .lax
-    case .none: self = .none
     }
   }
 }

@@ -33,7 +33,7 @@ public final class CookieJar: Sendable {
   ///   - acceptsNameless: whether cookies without a name are accepted, such as `Set-Cookie: x`. Default false: servers
   ///     rarely intend them, and parsers of `Cookie` misread them.
   ///   - treatsLoopbackAsSecure: whether `http` to `localhost`, names below it, `127.0.0.0/8` and `::1` counts as
-  ///     secure. Default false. For tests of servers on this machine: such traffic does not leave the machine.
+  ///     secure. Default false. Set it to test local servers: such traffic does not leave the machine.
   ///   - time: the clock by which cookies expire. Default: the system's.
   public convenience init(
     acceptsNameless: Bool = false, treatsLoopbackAsSecure: Bool = false, time: TimeSource = .continuous
@@ -87,7 +87,7 @@ public final class CookieJar: Sendable {
     keeper = store.map { CookieKeeper($0, time: time) }
   }
 
-  deinit { keeper?.finish(with: cookies) }
+  deinit { keeper?.saveIfBehind(cookies) }
 
   private var now: Date { Date(timeIntervalSince1970: time.sinceEpoch().inSeconds) }
 
@@ -112,12 +112,12 @@ public final class CookieJar: Sendable {
   /// Returns the cookies for a request.
   ///
   /// - Parameter isUse: whether the cookies are sent, which counts as a use for the order of eviction.
-  func selection(for source: CookieSource, isUse: Bool) -> CookieSelection {
+  func selection(for source: CookieSource, isUse: Bool) -> CookieFieldText {
     let now = now
     return shelf.withLock { shelf in
       let entries = shelf.matching(source, now: now)
-      let selection = CookieSelection(of: entries.map(\.cookie), maximumBytes: rules.maximumFieldBytes)
-      if isUse { shelf.noteUse(of: Array(entries.prefix(selection.cookies.count)), now: now) }
+      let selection = CookieFieldText(of: entries.map(\.cookie), maximumBytes: rules.maximumFieldBytes)
+      if isUse { shelf.recordUse(of: Array(entries.prefix(selection.cookies.count)), now: now) }
       return selection
     }
   }
@@ -126,8 +126,8 @@ public final class CookieJar: Sendable {
 
   /// Inserts a cookie of the application, replacing the cookie with the same name, domain, path and `isHostOnly`.
   ///
-  /// - Throws: `ConfigurationError` for a cookie that no server could set: with a separator, for a public suffix, or
-  ///   with a name prefix whose requirements it does not meet.
+  /// - Throws: `ConfigurationError` for a cookie that no server could set: with a `;`, for a public suffix, or with a
+  ///   name prefix whose requirements it does not meet.
   public func insert(_ cookie: Cookie) throws(ConfigurationError) {
     do throws(CookieRefusal) {
       try admit(cookie, now)
@@ -201,9 +201,6 @@ public final class CookieJar: Sendable {
     changed()
   }
 
-  /// Removes the session cookies, which have no expiry.
-  package func endSession() { remove { $0.expiry == nil } }
-
   // MARK: Files
 
   /// Returns all cookies in the format of Netscape's `cookies.txt`, which curl and wget read and write.
@@ -225,7 +222,7 @@ public final class CookieJar: Sendable {
       do throws(CookieRefusal) {
         try admit(entry.cookie, now)
       } catch {
-        problems.append(CookieImportProblem(line: entry.line, refusal: error))
+        problems.append(CookieImportProblem(line: entry.line, reason: "sets a cookie that \(error.reason)"))
       }
     }
     if !entries.isEmpty { changed() }

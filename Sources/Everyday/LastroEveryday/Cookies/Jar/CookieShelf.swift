@@ -96,7 +96,7 @@ struct CookieShelf {
     }
   }
 
-  mutating func noteUse(of entries: [Entry], now: Date) {
+  mutating func recordUse(of entries: [Entry], now: Date) {
     uses += 1
     for entry in entries {
       guard var used = known[entry.order] else { continue }

@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A line of a text in Netscape's format that sets no cookie.
-struct CookieImportProblem: CustomStringConvertible {
+struct CookieImportProblem: Error, CustomStringConvertible {
   /// The number of the line, starting at 1.
   let line: Int
   /// A phrase for the problem, to be read after the number of the line; without the cookie's value.
   let reason: String
-
-  init(line: Int, refusal: CookieRefusal) {
-    self.init(line: line, reason: "sets a cookie that \(refusal.reason)")
-  }
-
-  init(line: Int, reason: String) {
-    self.line = line
-    self.reason = reason
-  }
 
   /// A description, such as `line 3 has 4 fields, and not 7`.
   var description: String { "line \(line) \(reason)" }

@@ -56,36 +56,35 @@ enum NetscapeCookies {
       let isMarked = line.utf8.starts(with: httpOnly.utf8)
       guard isMarked || line.utf8.first != UInt8(ascii: "#"), !line.withoutBlanks.isEmpty else { continue }
       let fields = line.dropFirst(isMarked ? httpOnly.utf8.count : 0)
-      switch cookie(of: fields) {
-      case .success(var cookie):
+      do throws(CookieImportProblem) {
+        var cookie = try cookie(of: fields, line: index + 1)
         cookie.isHTTPOnly = isMarked
         entries.append(Entry(line: index + 1, cookie: cookie))
-      case .failure(let flaw): problems.append(CookieImportProblem(line: index + 1, reason: flaw.reason))
+      } catch {
+        problems.append(error)
       }
     }
     return (entries, problems)
   }
 
-  private struct Flaw: Error { var reason: String }
-
-  private static func cookie(of line: Substring) -> Result<Cookie, Flaw> {
-    var fields = line.utf8.split(separator: 0x09, omittingEmptySubsequences: false).map { String(Substring($0)) }
+  private static func cookie(of text: Substring, line: Int) throws(CookieImportProblem) -> Cookie {
+    var fields = text.utf8.split(separator: 0x09, omittingEmptySubsequences: false).map { String(Substring($0)) }
     // Some programs omit the tab before an empty value.
     if fields.count == 6 { fields.append("") }
     guard fields.count == 7 else {
-      return .failure(Flaw(reason: "has \(fields.count) \(fields.count == 1 ? "field" : "fields"), and not 7"))
+      throw CookieImportProblem(
+        line: line, reason: "has \(fields.count) \(fields.count == 1 ? "field" : "fields"), and not 7")
     }
     guard let isForSubdomains = flag(fields[1]), let isSecure = flag(fields[3]) else {
-      return .failure(Flaw(reason: "has a word other than TRUE or FALSE"))
+      throw CookieImportProblem(line: line, reason: "has a word other than TRUE or FALSE")
     }
     guard let seconds = Int(digits: fields[4]), (0...lastSecond).contains(seconds) else {
-      return .failure(Flaw(reason: "has an expiry that is not a number of seconds since 1970"))
+      throw CookieImportProblem(line: line, reason: "has an expiry that is not a number of seconds since 1970")
     }
     let domain = fields[0].utf8.first == UInt8(ascii: ".") ? String(fields[0].dropFirst()) : fields[0]
-    return .success(
-      Cookie(
-        fields[5], Secret(fields[6]), domain: domain, path: fields[2], isHostOnly: !isForSubdomains,
-        isSecure: isSecure, expiry: seconds == 0 ? nil : Date(timeIntervalSince1970: Double(seconds))))
+    return Cookie(
+      fields[5], Secret(fields[6]), domain: domain, path: fields[2], isHostOnly: !isForSubdomains,
+      isSecure: isSecure, expiry: seconds == 0 ? nil : Date(timeIntervalSince1970: Double(seconds)))
   }
 
   private static func flag(_ text: String) -> Bool? {

@@ -77,7 +77,7 @@ final class CookieKeeper: Sendable {
   }
 
   /// Saves the outstanding changes when the jar is deinitialized.
-  func finish(with cookies: @autoclosure () -> [Cookie]) {
+  func saveIfBehind(_ cookies: @autoclosure () -> [Cookie]) {
     guard state.withLock({ $0.isBehind }) else { return }
     try? store.save(cookies())
   }

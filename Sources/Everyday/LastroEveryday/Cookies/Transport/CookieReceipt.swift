@@ -7,8 +7,6 @@ import Lastro
 struct CookieReceipt: TransportLayer {
   let jar: CookieJar
 
-  init(_ jar: CookieJar) { self.jar = jar }
-
   package func transport(over base: any Transport, for configuration: StackConfiguration) -> any Transport {
     CookieReceiptTransport(base: base, jar: jar)
   }
@@ -31,7 +29,7 @@ private struct CookieReceiptTransport: Transport {
     }
   }
 
-  func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] { base.explain(request) }
+  func explain(_ request: TransferRequest) -> [(name: String, value: String)] { base.explain(request) }
 
   /// Stores the cookies of a final response, and returns a note about them.
   private func receive(_ head: HTTPResponse, to request: TransferRequest) -> TransferFacts.Note? {

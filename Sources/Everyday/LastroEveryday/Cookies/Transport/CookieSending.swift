@@ -7,8 +7,6 @@ import Lastro
 struct CookieSending: TransportLayer {
   let jar: CookieJar
 
-  init(_ jar: CookieJar) { self.jar = jar }
-
   package func transport(over base: any Transport, for configuration: StackConfiguration) -> any Transport {
     CookieSendingTransport(base: base, jar: jar)
   }
@@ -21,7 +19,7 @@ private struct CookieSendingTransport: Transport {
   func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     var request = request
     // Tell the cache which jar is used: a response that sets a cookie is for that jar only, even before it has cookies.
-    if let jar = jar.used(by: request) { request.layerUses[.cookieSending] = CookieUse(.with(jar)) }
+    if let jar = jar.used(by: request) { request.layerUses[.cookieSending] = CookieUse(use: .with(jar)) }
     guard let selection = selection(for: request, isUse: true), !selection.field.isEmpty else {
       return try await base.execute(request)
     }
@@ -40,8 +38,8 @@ private struct CookieSendingTransport: Transport {
     }
   }
 
-  func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
-    base.explain(request) + [FetchExplanation.Fact("cookies", words(for: request))]
+  func explain(_ request: TransferRequest) -> [(name: String, value: String)] {
+    base.explain(request) + [(name: "cookies", value: words(for: request))]
   }
 
   private func words(for request: TransferRequest) -> String {
@@ -51,7 +49,7 @@ private struct CookieSendingTransport: Transport {
   }
 
   /// Returns the cookies to send; `nil` for a request that must not be changed.
-  private func selection(for request: TransferRequest, isUse: Bool) -> CookieSelection? {
+  private func selection(for request: TransferRequest, isUse: Bool) -> CookieFieldText? {
     guard let jar = jar.used(by: request), !request.head.headerFields.contains(where: { $0.name == .cookie }),
       let source = CookieSource(request.head, jar.rules)
     else { return nil }
@@ -59,7 +57,7 @@ private struct CookieSendingTransport: Transport {
   }
 }
 
-extension CookieSelection {
+extension CookieFieldText {
   fileprivate var note: TransferFacts.Note { TransferFacts.Note("cookies", detail: "sent", text: words(as: "sent")) }
 
   /// Returns a phrase with the names of the cookies, at most five.

@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 internal import Lastro
+internal import LastroSupport
 
 /// Reads a body, and ends it if its first element comes too late, or if it is silent for too long: the engine's idle
 /// timeout is raised to the limit for the beginning, so it is too long for the rest.
@@ -24,8 +25,8 @@ struct BodyReader: Sendable {
   /// - Parameters:
   ///   - body: the body, whose head has just arrived.
   ///   - idle: the maximum silence between bytes; `nil` for no limit.
-  ///   - first: the limit for the first element, which replaces `idle` until ``noteElement()`` is called; `nil` if
-  ///     `idle` applies from the first byte on.
+  ///   - first: the limit for the first element, which replaces `idle` until ``endFirstElementLimit()`` is called;
+  ///     `nil` if `idle` applies from the first byte on.
   ///   - time: the source of time.
   init(_ body: ResponseBody, idle: Duration?, first: FirstElementLimit?, time: TimeSource) {
     self.body = body
@@ -46,10 +47,10 @@ struct BodyReader: Sendable {
   }
 
   /// Ends the limit for the first element, which has arrived.
-  mutating func noteElement() {
+  mutating func endFirstElementLimit() {
     guard !hasElement else { return }
     hasElement = true
-    first?.noteArrival()
+    first?.markArrived()
   }
 
   /// Returns the next bytes; `nil` at the proper end.
@@ -97,16 +98,12 @@ struct BodyReader: Sendable {
     TransportError(
       stage: .timeout, code: .idleTimeout, message: "the server sent no byte of the stream for \(limit.brief)",
       hint: isAtStart
-        ? "set EventStreamOptions.firstEvent or the parameter firstText, if the server needs that long"
+        ? "set the parameter firstEvent or firstText, if the server needs that long"
         : "raise Timeouts.idle, or have the server send comments", requestSent: true, facts: body.finalFacts)
   }
 
   private static func read(_ body: ResponseBody) async -> Result<[UInt8]?, TransportError> {
     var iterator = body.makeAsyncIterator()
-    do throws(TransportError) {
-      return .success(try await iterator.next().map { Array($0) })
-    } catch {
-      return .failure(error)
-    }
+    return await Result { () async throws(TransportError) in try await iterator.next().map { Array($0) } }
   }
 }

@@ -25,22 +25,28 @@ extension TransportError {
   }
 
   static func tooLarge(_ violation: EventStreamMachine.Violation) -> Self {
-    let (what, limit, option) =
+    let (what, limit, hint) =
       switch violation {
-      case .line(let limit): ("a line of the event stream", limit, "maximumLineBytes")
-      case .event(let limit): ("an event", limit, "maximumEventBytes")
-      case .id(let limit): ("an event's identifier", limit, "maximumIDBytes")
+      case .line(let limit): ("a line of the event stream", limit, "raise maximumEventBytes")
+      case .event(let limit): ("an event", limit, "raise maximumEventBytes")
+      case .id(let limit): ("an event's identifier", limit, "report it to the server's owner")
       }
     return Self(
       stage: .limit, code: .eventTooLarge, message: "\(what) is longer than \(limit.counted("byte"))",
-      hint: "raise EventStreamOptions.\(option)", requestSent: true)
+      hint: hint, requestSent: true)
+  }
+
+  static func textTooLong(_ limit: Int) -> Self {
+    Self(
+      stage: .limit, code: .eventTooLarge, message: "a JSON text of the stream is longer than \(limit.counted("byte"))",
+      hint: "raise maximumTextBytes, or check whether each line is a JSON text", requestSent: true)
   }
 
   static func endedTooOften(_ limit: Int) -> Self {
     Self(
       stage: .response, code: .connectionLost,
       message: "the server ended \((limit + 1).counted("event stream")) in a row without an event",
-      hint: "allow more failures in EventStreamOptions.reconnection, or look at the server", requestSent: true)
+      hint: "raise maximumReconnections, or look at the server", requestSent: true)
   }
 
   /// The error that an event of the API reported.

@@ -10,11 +10,11 @@ internal import LastroWire
 struct EventReader<APIError: Error>: Sendable {
   let call: StreamCall<APIError>
   let options: EventStreamOptions
-  let endsAtClose: Bool
+  private var endsAtClose: Bool
   /// The end mark, as an error names it; a stream that ends without its mark is a failure.
-  private let endMark: String?
+  private var endMark: String?
   /// The events by which the API reports an error, which are thrown.
-  private let failureEvent: EventMark
+  private var failureEvent: EventMark
   private let lease: EventLease
   private let facts = Lock<EventRequestFacts?>(nil)
   /// The time at which the first connection was begun.
@@ -28,17 +28,17 @@ struct EventReader<APIError: Error>: Sendable {
   private var isOver = false
 
   /// - Parameters:
-  ///   - stream: the stream.
+  ///   - source: the connections of the stream.
   ///   - endMark: the mark without which the end is a failure. Default `nil`: no mark is needed.
   ///   - failureEvent: the events that report an error of the API. Default: none.
-  init(_ stream: EventStream<APIError>, endMark: String? = nil, failureEvent: EventMark = .none) {
+  init(_ source: EventSource<APIError>, endMark: String? = nil, failureEvent: EventMark = .none) {
     self.endMark = endMark
     self.failureEvent = failureEvent
-    call = stream.call
-    options = stream.options
-    endsAtClose = stream.endsAtClose
-    lease = EventLease(stream.board)
-    lastEventID = stream.options.lastEventID
+    call = source.call
+    options = source.options
+    endsAtClose = source.endsAtClose
+    lease = EventLease(source.board)
+    lastEventID = source.options.lastEventID
   }
 
   private var time: TimeSource { call.configuration.timeSource }
@@ -46,17 +46,51 @@ struct EventReader<APIError: Error>: Sendable {
   mutating func next() async throws(HTTPFetchError<APIError>) -> ServerSentEvent? {
     guard !isOver else { return nil }
     do throws(HTTPFetchError<APIError>) {
-      if let event = try await find() {
-        if failureEvent.matches(event) { throw apiFailure(event) }
-        return event
-      }
-      if let endMark { throw failure(.cutBeforeEnd(endMark)) }
+      let found = try await find()
+      if let fault = fault(in: found) { throw fault }
+      if let found { return found }
     } catch {
       end()
       throw error
     }
     end()
     return nil
+  }
+
+  /// Applies other marks to a stream that is open, and checks its first event by them.
+  ///
+  /// - Parameters:
+  ///   - end: the end mark.
+  ///   - failure: the events that report an error of the API.
+  ///   - first: the event that was read when the stream was opened; `nil` if it ended without one.
+  /// - Returns: the failure that the event or the options are by these marks, after which the stream has ended; `nil` if
+  ///   there is none.
+  // It does not throw, nor does fault(in:): the optimizer of Swift 6.3.1 fails on a function that takes an event and
+  // throws a generic error type.
+  mutating func apply(
+    until end: EventMark, failure: EventMark, toFirst first: ServerSentEvent?
+  ) -> HTTPFetchError<APIError>? {
+    (endMark, failureEvent, endsAtClose) = (end.text, failure, end == .close)
+    var found: HTTPFetchError<APIError>?
+    do throws(HTTPFetchError<APIError>) { try checkOptions() } catch { found = error }
+    found = found ?? fault(in: first)
+    if found != nil { self.end() }
+    return found
+  }
+
+  /// Returns the failure that an event reports, or that the end is without its mark; `nil` for other events and ends.
+  private func fault(in event: ServerSentEvent?) -> HTTPFetchError<APIError>? {
+    if let event { return failureEvent.matches(event) ? apiFailure(event) : nil }
+    return endMark.map { failure(.cutBeforeEnd($0)) }
+  }
+
+  private func checkOptions() throws(HTTPFetchError<APIError>) {
+    do throws(TransportError) {
+      try options.check()
+      try failureEvent.checkReportsErrors()
+    } catch {
+      throw HTTPFetchError(.noRequest(error))
+    }
   }
 
   /// Ends the reading and closes the connection. Its body counts as complete, unless a failure was found before.
@@ -95,12 +129,7 @@ struct EventReader<APIError: Error>: Sendable {
 extension EventReader {
   /// Opens a connection. Returns false if the server says that there are no more events (204).
   private mutating func connect() async throws(HTTPFetchError<APIError>) -> Bool {
-    do throws(TransportError) {
-      try options.check()
-      try failureEvent.checkReportsErrors()
-    } catch {
-      throw HTTPFetchError(.noRequest(error))
-    }
+    try checkOptions()
     start = start ?? time.now()
     // The wait before this connection may have taken longer than intended.
     if let left = timeLeft, left <= .zero { throw outOfTime }
@@ -144,8 +173,8 @@ extension EventReader {
     }
     do throws(EventStreamMachine.Violation) {
       guard let event = try machine?.next() else { return nil }
-      schedule.noteEvent()
-      stream?.body.noteElement()
+      schedule.resetLosses()
+      stream?.body.endFirstElementLimit()
       return ServerSentEvent(event)
     } catch {
       throw failure(.tooLarge(error))
@@ -171,11 +200,8 @@ extension EventReader {
 extension EventReader {
   /// The number of consecutive connections that may bring no event; `nil` if the stream does not reconnect.
   private var reconnections: Int? {
-    switch options.reconnection {
-    case .never: nil
-    case .always(let failures): failures ?? .max
-    case .byMethod: facts.withLock { $0?.method } == .get ? 20 : nil
-    }
+    if let maximum = options.maximumReconnections { return maximum > 0 ? maximum : nil }
+    return facts.withLock { $0?.method } == .get ? 20 : nil
   }
 
   /// The rest of the total timeout; `nil` before the first request, which determines it, and without a total timeout.

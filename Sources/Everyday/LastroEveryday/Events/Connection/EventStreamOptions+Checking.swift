@@ -4,33 +4,35 @@ internal import Lastro
 internal import LastroWire
 
 extension EventStreamOptions {
+  /// The limits of the parser. A line has room for the largest data that an event may have, and its field name; or for
+  /// 1 MiB, because comments, names and identifiers are no data.
   var limits: EventStreamMachine.Limits {
-    .init(lineBytes: maximumLineBytes, eventBytes: maximumEventBytes, idBytes: maximumIDBytes)
+    let name = "data: ".utf8.count
+    return .init(
+      lineBytes: min(max(maximumEventBytes, 1 << 20), Int.max - name) + name, eventBytes: maximumEventBytes,
+      idBytes: maximumIDBytes)
   }
 
   /// The limit for the first event, with its names in errors.
   var firstElement: FirstElementLimit? {
-    firstEvent.map { FirstElementLimit(limit: $0, element: "event", option: "EventStreamOptions.firstEvent") }
+    firstEvent.map { FirstElementLimit(limit: $0, element: "event", option: "the parameter firstEvent") }
   }
 
   /// Throws a refusal of invalid options.
   func check() throws(TransportError) {
-    for (name, value) in [
-      ("maximumEventBytes", maximumEventBytes), ("maximumLineBytes", maximumLineBytes),
-      ("maximumIDBytes", maximumIDBytes),
-    ] where value < 1 {
+    guard maximumEventBytes >= 1 else {
       throw .refused(
-        .invalidOption, "EventStreamOptions.\(name) is \(value), below the minimum of 1", hint: "give 1 or more")
+        .invalidOption, "maximumEventBytes is \(maximumEventBytes), below the minimum of 1", hint: "give 1 or more")
     }
     if let firstEvent, firstEvent <= .zero {
       throw .refused(
-        .invalidOption, "EventStreamOptions.firstEvent is \(firstEvent.brief), which is not positive",
+        .invalidOption, "firstEvent is \(firstEvent.brief), which is not positive",
         hint: "give a positive one, or nil for no limit")
     }
-    if case .always(let failures?) = reconnection, failures < 0 {
+    if let maximumReconnections, maximumReconnections < 0 {
       throw .refused(
-        .invalidOption, "EventStreamOptions.reconnection allows \(failures) failures, below the minimum of 0",
-        hint: "give 0 or more, or nil for no limit")
+        .invalidOption, "maximumReconnections is \(maximumReconnections), below the minimum of 0",
+        hint: "give 0 or more, or nil for the default")
     }
     try checkID()
   }
@@ -39,13 +41,13 @@ extension EventStreamOptions {
     guard lastEventID.utf8.count <= maximumIDBytes else {
       throw .refused(
         .invalidOption,
-        "EventStreamOptions.lastEventID has \(lastEventID.utf8.count) bytes, above the maximum of \(maximumIDBytes)",
-        hint: "give the identifier of an event, or raise maximumIDBytes")
+        "the parameter lastEventID has \(lastEventID.utf8.count) bytes, above the maximum of \(maximumIDBytes)",
+        hint: "give the identifier of an event, as ServerSentEvent.lastEventID has it")
     }
     guard lastEventID.utf8.allSatisfy(FieldSyntax.isValue) else {
       throw .refused(
         .invalidOption,
-        "EventStreamOptions.lastEventID \"\(lastEventID.escapedForDisplay)\" has a control character",
+        "the parameter lastEventID \"\(lastEventID.escapedForDisplay)\" has a control character",
         hint: "give the identifier of an event, as ServerSentEvent.lastEventID has it")
     }
   }

@@ -3,10 +3,12 @@
 /// The waits before reconnections. A value type: time and randomness are passed in.
 ///
 /// `wait = base + U(0, min(30 s, base · (2ⁿ − 1)))`, where `n` is the number of connections lost since the latest
-/// event, including this one. The base is the time that the server set last. If the base is below 1 s and `n` is at
-/// least 2, the random addition is computed from 1 s, so that a server that asks for no wait is not flooded with
-/// connections while it is down.
+/// event, including this one. The base is the time that the server set last, but at least 100 ms: a server that asks
+/// for no wait and closes after each event would otherwise be connected to as fast as the network allows. If the base
+/// is below 1 s and `n` is at least 2, the random addition is computed from 1 s, so that such a server is not flooded
+/// with connections while it is down.
 struct ReconnectionSchedule: Sendable {
+  private static let bases = Duration.milliseconds(100)...Duration.seconds(300)
   private static let longestAddition = Duration.seconds(30)
 
   private var base = Duration.seconds(3)
@@ -14,9 +16,11 @@ struct ReconnectionSchedule: Sendable {
   private(set) var losses = 0
 
   /// Sets the base, as the server requests.
-  mutating func set(milliseconds: Int) { base = .milliseconds(min(milliseconds, 300_000)) }
+  mutating func set(milliseconds: Int) {
+    base = min(max(.milliseconds(milliseconds), Self.bases.lowerBound), Self.bases.upperBound)
+  }
 
-  mutating func noteEvent() { losses = 0 }
+  mutating func resetLosses() { losses = 0 }
 
   /// Counts a loss, and returns the wait after it.
   ///

@@ -41,7 +41,7 @@ public enum EventMark: Sendable, Hashable, ExpressibleByStringLiteral {
   func checkReportsErrors() throws(TransportError) {
     guard self == .close else { return }
     throw .refused(
-      .invalidOption, "the mark of events that report errors is .close, which no event has",
+      .invalidOption, "the mark for error events is .close, which no event has",
       hint: "give the event's name, its data or a key of its JSON object")
   }
 

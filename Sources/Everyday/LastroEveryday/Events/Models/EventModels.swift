@@ -1,58 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import Lastro
 
-/// The models of server-sent events: the events, and the way in which they are decoded.
-struct EventModels<Model: Decodable & Sendable, APIError: Error>: Sendable {
-  let events: EventStream<APIError>
-  let names: Set<String>?
+/// The way in which server-sent events become the elements of a stream.
+struct EventModels<Model: Sendable, APIError: Error>: Sendable {
   let end: EventMark
   let failure: EventMark
-  let decoding: HTTPModelDecoding<Model>
+  /// Returns the model of an event, which may have the end mark; `nil` for an event to skip.
+  let model:
+    @Sendable (_ event: ServerSentEvent, _ isLast: Bool, _ open: OpenStream<APIError>) throws(HTTPFetchError<APIError>)
+      -> Model?
 }
 
-/// A reader of models from the data of events.
-struct EventModelReader<Model: Decodable & Sendable, APIError: Error> {
-  let stream: EventModels<Model, APIError>
-  var events: EventReader<APIError>
-  var isOver = false
+/// A reader of models from events.
+struct EventModelReader<Model: Sendable, APIError: Error>: Sendable {
+  private let models: EventModels<Model, APIError>
+  /// The event that was read when the stream was opened, and the reader of the others, until they are taken.
+  private var opened: OpenedEvents<APIError>.Rest?
+  /// The reader of events; `nil` before the first event of an open stream, and if another iterator has taken it.
+  private var events: EventReader<APIError>?
+  private(set) var isOver = false
 
-  init(_ stream: EventModels<Model, APIError>) {
-    self.stream = stream
-    events = EventReader(stream.events, endMark: stream.end.text, failureEvent: stream.failure)
+  init(_ source: EventSource<APIError>, _ models: EventModels<Model, APIError>) {
+    self.models = models
+    if let opened = source.opened {
+      self.opened = opened.take()
+    } else {
+      events = EventReader(source, endMark: models.end.text, failureEvent: models.failure)
+    }
   }
 }
 
 extension EventModelReader: ModelReader {
   mutating func finish() {
     isOver = true
-    events.end()
+    events?.end()
   }
 
   mutating func find() async throws(HTTPFetchError<APIError>) -> Model? {
     while !isOver {
-      guard let event = try await events.next() else { return nil }
-      // Nothing after the mark is read, whether or not the mark is decoded.
-      if stream.end.matches(event) { finish() }
-      if isDecoded(event) { return try decode(event) }
+      guard let event = try await next() else { return nil }
+      let isLast = models.end.matches(event)
+      // Nothing after the mark is read, whether or not the mark is a model.
+      if isLast { finish() }
+      if let open = events?.stream, let model = try models.model(event, isLast, open) { return model }
     }
     return nil
   }
 
-  private func isDecoded(_ event: ServerSentEvent) -> Bool {
-    if event.data.isEmpty { return false }
-    if let names = stream.names { return names.contains(event.name) && !isMark(event) }
-    return event.name != "ping" && !isOver
-  }
-
-  /// Whether the event's data is the end mark, which is not a model.
-  private func isMark(_ event: ServerSentEvent) -> Bool {
-    if case .data = stream.end { stream.end.matches(event) } else { false }
-  }
-
-  private func decode(_ event: ServerSentEvent) throws(HTTPFetchError<APIError>) -> Model {
-    guard let open = events.stream else { throw HTTPFetchError(.cancelled) }
-    return try open.decode(Data(event.data.utf8), by: stream.decoding)
+  private mutating func next() async throws(HTTPFetchError<APIError>) -> ServerSentEvent? {
+    guard let opened = self.opened.take() else { return try await events?.next() }
+    var reader = opened.reader
+    // The marks may differ from those with which the stream was opened.
+    defer { events = reader }
+    if let fault = reader.apply(until: models.end, failure: models.failure, toFirst: opened.first) { throw fault }
+    return opened.first
   }
 }

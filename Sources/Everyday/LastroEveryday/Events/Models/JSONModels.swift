@@ -5,28 +5,27 @@ import Lastro
 internal import LastroSupport
 internal import LastroWire
 
-/// The models of JSON Lines, or of a JSON text sequence: the request, and the way in which its body is read.
-struct JSONModels<Model: Decodable & Sendable, APIError: Error>: Sendable {
-  let call: StreamCall<APIError>
+/// The way in which JSON Lines become the elements of a stream.
+struct JSONModels<Model: Sendable>: Sendable {
   let options: JSONStreamOptions
   let decoding: HTTPModelDecoding<Model>
   let isLast: (@Sendable (Model) -> Bool)?
-  let latest = Lock<ResourceResponse?>(nil)
-
-  var response: ResourceResponse? { latest.withLock { $0 } }
 }
 
-/// A reader of models from the JSON texts of a body.
-struct JSONModelReader<Model: Decodable & Sendable, APIError: Error> {
-  let stream: JSONModels<Model, APIError>
-  var texts: JSONTextReader
+/// A reader of models from the lines of a body. The received part of a line stays in the machine's buffer: copying it
+/// for each new piece would take quadratic time.
+struct JSONModelReader<Model: Sendable, APIError: Error> {
+  let source: EventSource<APIError>
+  let stream: JSONModels<Model>
+  var texts: JSONLinesMachine
   var open: OpenStream<APIError>?
   var isAtEnd = false
   var isOver = false
 
-  init(_ stream: JSONModels<Model, APIError>) {
+  init(_ source: EventSource<APIError>, _ stream: JSONModels<Model>) {
+    self.source = source
     self.stream = stream
-    texts = JSONTextReader(stream.options)
+    texts = JSONLinesMachine(maximumTextBytes: stream.options.maximumTextBytes)
   }
 }
 
@@ -41,7 +40,7 @@ extension JSONModelReader: ModelReader {
     if open == nil { try await connect() }
     while true {
       if let text = try text() {
-        open?.body.noteElement()
+        open?.body.endFirstElementLimit()
         return try model(text)
       }
       if isAtEnd {
@@ -55,10 +54,10 @@ extension JSONModelReader: ModelReader {
   private mutating func connect() async throws(HTTPFetchError<APIError>) {
     let options = stream.options
     do throws(TransportError) { try options.check() } catch { throw HTTPFetchError(.noRequest(error)) }
-    let answer = try await stream.call.open(first: options.firstElement, left: nil, facts: Lock(nil)) {
-      $0.askForJSON(options.framing)
+    let answer = try await source.call.open(first: options.firstElement, left: nil, facts: Lock(nil)) {
+      $0.askForJSONLines()
     }
-    stream.latest.withLock { $0 = answer.response }
+    source.board.change { $0.response = answer.response }
     open = answer
   }
 
@@ -71,11 +70,12 @@ extension JSONModelReader: ModelReader {
   }
 
   private mutating func text() throws(HTTPFetchError<APIError>) -> [UInt8]? {
-    do throws(JSONTextViolation) {
-      return try texts.next(isAtEnd: isAtEnd)
+    do throws(LineCutter.LineTooLong) {
+      if let text = try texts.next() { return text }
     } catch {
-      throw failure(.unreadable(error))
+      throw failure(.textTooLong(error.maximum))
     }
+    return isAtEnd ? texts.finish() : nil
   }
 
   private mutating func model(_ text: [UInt8]) throws(HTTPFetchError<APIError>) -> Model {

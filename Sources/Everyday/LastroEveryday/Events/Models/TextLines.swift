@@ -87,7 +87,7 @@ package struct TextLines: AsyncSequence, Sendable {
         isOver = true
         let failure = TransportError.lineTooLong(error.maximum)
         body.finish(failing: failure)
-        throw failure
+        throw body.named(failure)
       }
     }
 

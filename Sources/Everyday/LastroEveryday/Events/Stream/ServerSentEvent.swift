@@ -22,4 +22,17 @@ public struct ServerSentEvent: Sendable, Hashable {
   init(_ event: EventStreamMachine.Event) {
     self.init(name: event.name, data: event.data, lastEventID: event.id)
   }
+
+  /// The event as a server writes it (WHATWG HTML §9.2.6): its fields in UTF-8, and an empty line. Line ends within the
+  /// name or the identifier are left out, because they would begin another field.
+  public var wireText: String {
+    var text = ""
+    let name = name.filter { !$0.isNewline }, id = lastEventID.filter { !$0.isNewline && $0 != "\0" }
+    if name != "message", !name.isEmpty { text += "event: \(name)\n" }
+    if !id.isEmpty { text += "id: \(id)\n" }
+    for line in data.split(
+      omittingEmptySubsequences: false, whereSeparator: { "\r\n" == $0 || "\n" == $0 || "\r" == $0 })
+    { text += "data: \(line)\n" }
+    return text + "\n"
+  }
 }

@@ -27,7 +27,19 @@ struct Digest: Hashable {
   var value: MessageDigest
 }
 
-extension ExpectedDigest {
-  /// The digest; `nil` for invalid hexadecimal text, which `check()` has refused before.
-  var digest: Digest? { bytes.map { Digest(algorithm: algorithm, value: MessageDigest($0)) } }
+extension Digest {
+  /// Parses a digest in hexadecimal digits of either case.
+  ///
+  /// - Throws: a refusal of other text, and of another number of digits.
+  init(_ algorithm: HashAlgorithm, hexadecimal text: String) throws(TransportError) {
+    let count = algorithm == .sha512 ? 128 : 64
+    let digits = text.utf8.compactMap(\.hexadecimalValue)
+    guard digits.count == count, text.utf8.count == count else {
+      throw .refused(
+        .invalidOption, "\"\(text.prefix(20).escapedForDisplay)\" is not a \(algorithm) digest",
+        hint: "give its \(count) hexadecimal digits")
+    }
+    let bytes = stride(from: 0, to: count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+    self.init(algorithm: algorithm, value: MessageDigest(bytes))
+  }
 }

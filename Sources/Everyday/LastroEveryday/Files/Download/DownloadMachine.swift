@@ -143,16 +143,16 @@ struct DownloadMachine {
 
   mutating func handle(_ event: Event) -> [Action] {
     switch (phase, event) {
-    case (.idle, .found(let left, let synced)): return begin(with: left, synced)
+    case (.idle, .found(let left, let synced)): return startOrResume(with: left, synced)
     case (.idle, .segmentsFailed(let left, let kept)):
       (representation, written, synced, farthest, resumedFrom) = (left, kept, kept, kept, kept)
       return askForAll(insteadOf: .asItIs)
-    case (.asking, .head(let answer, let asked)): return take(answer, asked)
-    case (.asking, .refused(let answer, let asked)): return take(refusal: answer, asked)
+    case (.asking, .head(let answer, let asked)): return receiveHead(answer, asked)
+    case (.asking, .refused(let answer, let asked)): return receiveRefusal(answer, asked)
     case (.asking, .unreadable(let asked)): return asked == nil ? fail(.asItIs) : askForAll(insteadOf: .asItIs)
     case (.asking, .lost): return fail(.asItIs)
-    case (.receiving, .chunk(let count, let time)): return take(count, time)
-    case (.receiving, .compared(let areEqual, let rest, let time)): return take(areEqual, rest, time)
+    case (.receiving, .chunk(let count, let time)): return receiveChunk(count, time)
+    case (.receiving, .compared(let areEqual, let rest, let time)): return receiveComparison(areEqual, rest, time)
     case (.receiving, .ended): return bodyEnded()
     case (.receiving, .lost(let isFinal)): return lose(isFinal)
     case (.receiving, .saved(let time)), (.waiting, .saved(let time)), (.over, .saved(let time)):
@@ -169,12 +169,12 @@ struct DownloadMachine {
     }
   }
 
-  private mutating func begin(with left: Representation?, _ synced: Int64) -> [Action] {
+  private mutating func startOrResume(with left: Representation?, _ synced: Int64) -> [Action] {
     guard rules.resumes, let left, left.validator != nil, synced > 0, rules.maximumBytes.map({ synced <= $0 }) ?? true
     else { return startOver() }
     representation = left
     (written, self.synced, farthest, resumedFrom) = (synced, synced, synced, synced)
-    guard written != left.total else { return [.cut(to: written)] + finish() }
+    guard written != left.total else { return [.cut(to: written)] + placeFile() }
     return [.cut(to: written)] + goOn()
   }
 
@@ -211,7 +211,7 @@ struct DownloadMachine {
     return [.drop, .fail(failure)]
   }
 
-  private mutating func finish() -> [Action] {
+  private mutating func placeFile() -> [Action] {
     phase = .finishing
     return [.place]
   }
@@ -220,7 +220,7 @@ struct DownloadMachine {
 // MARK: heads
 
 extension DownloadMachine {
-  private mutating func take(_ answer: RangeAnswer, _ asked: AskedRange?) -> [Action] {
+  private mutating func receiveHead(_ answer: RangeAnswer, _ asked: AskedRange?) -> [Action] {
     switch answer.status {
     case 200, 203: return takeWhole(answer)
     case 206: return takePart(answer, asked)
@@ -232,7 +232,7 @@ extension DownloadMachine {
 
   private mutating func takeWhole(_ answer: RangeAnswer) -> [Action] {
     // The rest was requested, but the whole file came: discard the bytes on disk.
-    if written > 0, let failure = noteChange() { return fail(failure) }
+    if written > 0, let failure = countRestart() { return fail(failure) }
     let actions: [Action] = written > 0 || synced > 0 || hasAskedForAll ? [.forget, .cut(to: 0)] : []
     forgetAll()
     (isPart, overlap) = (false, 0)
@@ -268,17 +268,17 @@ extension DownloadMachine {
   /// Counts a restart.
   ///
   /// - Returns: the failure if the limit of restarts is exceeded, otherwise `nil`.
-  private mutating func noteChange() -> Failure? {
+  private mutating func countRestart() -> Failure? {
     restarts += 1
     return restarts > rules.maximumRestarts ? .changed(times: restarts) : nil
   }
 
-  private mutating func take(refusal answer: RangeAnswer, _ asked: AskedRange?) -> [Action] {
+  private mutating func receiveRefusal(_ answer: RangeAnswer, _ asked: AskedRange?) -> [Action] {
     guard let asked, answer.mayBeDueToRange else { return fail(.asItIs) }
     if answer.status == 416, asked.validator != nil, isEnd(answer, at: asked.from) {
       // The validator still matches, and no bytes are left to send (RFC 9110 §15.5.17).
       representation?.total = asked.from
-      return finish()
+      return placeFile()
     }
     guard answer.status == 416 || answer.status == 412 else { return askForAll(insteadOf: .asItIs) }
     guard asked.from > 0 else {
@@ -287,7 +287,7 @@ extension DownloadMachine {
       mayProbe = false
       return startOver()
     }
-    if let failure = noteChange() { return fail(failure) }
+    if let failure = countRestart() { return fail(failure) }
     mayProbe = false
     return startOver()
   }
@@ -303,7 +303,7 @@ extension DownloadMachine {
 // MARK: bodies
 
 extension DownloadMachine {
-  private mutating func take(_ count: Int, _ time: Duration) -> [Action] {
+  private mutating func receiveChunk(_ count: Int, _ time: Duration) -> [Action] {
     guard overlap == 0 else {
       compared = min(overlap, Int64(count))
       return [.compare(Int(compared), at: written - overlap)]
@@ -332,13 +332,13 @@ extension DownloadMachine {
       || time - since >= min(interval, rules.timePerSync)
   }
 
-  private mutating func take(_ areEqual: Bool, _ rest: Int, _ time: Duration) -> [Action] {
+  private mutating func receiveComparison(_ areEqual: Bool, _ rest: Int, _ time: Duration) -> [Action] {
     guard compared > 0 else { return [] }
     guard areEqual else {
       return askForAll(insteadOf: .mismatch("the part repeats bytes of the file with other values"))
     }
     (overlap, compared) = (overlap - compared, 0)
-    return rest > 0 ? take(rest, time) : [.read]
+    return rest > 0 ? receiveChunk(rest, time) : [.read]
   }
 
   /// Whether a state file is useful: a later download could resume from it.
@@ -346,27 +346,27 @@ extension DownloadMachine {
 
   private mutating func bodyEnded() -> [Action] {
     if let end, written < end { return lose(false) }
-    if let total = representation?.total { return written == total ? finish() : goOnAfterPart() }
+    if let total = representation?.total { return written == total ? placeFile() : goOnAfterPart() }
     // A whole file of unknown length is complete when its body ends. After a part, the next request finds the file's
     // end.
     if end != nil { return goOnAfterPart() }
     representation?.total = written
-    return finish()
+    return placeFile()
   }
 
   /// Requests the rest after a part, because a server may send less than was requested (RFC 9110 §15.3.7).
   private mutating func goOnAfterPart() -> [Action] {
     let isProgress = written > farthest
-    noteProgress()
+    recordProgress()
     return isProgress ? goOn() : lose(false)
   }
 
-  private mutating func noteProgress() {
+  private mutating func recordProgress() {
     if written > farthest { (farthest, fruitless) = (written, 0) }
   }
 
   private mutating func lose(_ isFinal: Bool) -> [Action] {
-    noteProgress()
+    recordProgress()
     let keep: [Action] = isResumable && written > synced ? [.save] : []
     if isFinal {
       phase = .over

@@ -43,7 +43,9 @@ struct DownloadRecord: Codable, Hashable {
     // The record contains only texts and numbers, which always encode.
     return (try? encoder.encode(self)) ?? Data()
   }
+}
 
+extension DownloadRecord {
   /// Returns `nil` for bytes that are not a record, or are inconsistent.
   init?(_ bytes: Data) {
     guard bytes.count <= Self.maximumBytes, let record = try? JSONDecoder().decode(Self.self, from: bytes),
@@ -52,17 +54,5 @@ struct DownloadRecord: Codable, Hashable {
       record.representation.total.map({ total in record.done.allSatisfy { $0.to <= total } }) ?? true
     else { return nil }
     self = record
-  }
-
-  init(
-    url: String, source: String, representation: Representation, done: [ByteRange], file: FileStatus.Identity,
-    isVerified: Bool = false
-  ) {
-    self.url = url
-    self.source = source
-    self.representation = representation
-    self.done = done
-    self.file = file
-    self.isVerified = isVerified
   }
 }

@@ -60,7 +60,7 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
     self.rules = rules
     machine = DownloadMachine(rules)
     progress = options.progress?.beginTransfer(totalBytesToSend: 0)
-    losses = LossWait(options.retries, options.timeSource)
+    losses = LossWait(retries: options.retries, timeSource: options.timeSource)
   }
 
   mutating func run() async throws(Failure) -> DownloadedFile {
@@ -216,11 +216,9 @@ extension DownloadRun {
 
   private mutating func wait(_ fruitless: Int) async throws(Failure) -> DownloadMachine.Event {
     let failure = failure ?? ended(by: .endedEarly)
-    switch await losses.wait(after: failure.erased, fruitless: fruitless, response: response) {
-    case .waited: return .waited
-    case .refused: throw failure
-    case .cancelled: throw ended(by: .cancelled(requestSent: true))
-    }
+    try await losses.wait(
+      after: failure, fruitless: fruitless, response: response, cancelled: ended(by: .cancelled(requestSent: true)))
+    return .waited
   }
 }
 
@@ -276,12 +274,9 @@ extension DownloadRun {
   private mutating func runSegments(
     _ representation: Representation, _ total: Int64, done: [DownloadRecord.ByteRange]
   ) async throws(Failure) -> DownloadedFile? {
-    let (url, source, identity) = (url, source, part.identity)
     let run = SegmentedRun(
-      resource, by: stack, to: part, of: representation, total: total, done: done, options: options, progress: progress
-    ) { done in
-      DownloadRecord(url: url, source: source, representation: representation, done: done, file: identity)
-    }
+      resource, by: stack, to: part, from: record(of: representation, done: done), total: total, options: options,
+      progress: progress)
     segments = run.segments
     let resumedFrom = run.count
     let first = opened
@@ -386,8 +381,8 @@ extension DownloadRun {
 
   /// Returns the digests that the caller expects, or otherwise the server's.
   private func expectedDigests(of representation: Representation?) -> [Digest] {
-    let given = options.digests.compactMap(\.digest)
-    guard given.isEmpty else { return given }
+    // The texts were checked before the first request.
+    if let given = try? options.digests(), !given.isEmpty { return given }
     return Array((representation?.digest.map(DigestField.digests) ?? []).prefix(1))
   }
 
@@ -427,9 +422,9 @@ extension DownloadRun {
     _ representation: Representation?, length: Int64, resumedFrom: Int64? = nil
   ) -> DownloadedFile {
     DownloadedFile(
-      path: part.path, length: length, verified: verified.map { "\($0.algorithm) \($0.value)" },
+      length: length, verified: verified.map { "\($0.algorithm) \($0.value)" },
       resumedFrom: resumedFrom ?? machine.resumedFrom, requests: requests, restarts: machine.restarts + changes,
-      segments: segments, entityTag: representation?.entityTag, contentType: representation?.contentType,
+      segments: segments, entityTag: representation?.entityTag,
       contentEncoding: representation?.contentEncoding, offeredName: representation?.offeredName,
       resumeObstacle: representation?.obstacle, response: response)
   }

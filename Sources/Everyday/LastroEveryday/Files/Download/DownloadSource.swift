@@ -6,7 +6,7 @@ import Lastro
 struct DownloadSource {
   /// The URL with secrets masked.
   let url: String
-  /// The SHA-256 of the URL, or of the name that the caller gave.
+  /// The SHA-256 of `identity`, or of the URL if it is `nil`.
   let hash: String
 
   /// - Throws: `ConfigurationError` if OpenSSL has no SHA-256.

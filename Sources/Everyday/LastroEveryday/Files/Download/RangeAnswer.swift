@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import Lastro
+import LastroSupport
 import LastroWire
 
 /// The head of a response to a download's request: the fields that say which bytes follow.
@@ -19,9 +20,7 @@ struct RangeAnswer: Hashable, Sendable {
   init(_ head: HTTPResponse, receivedAt: Int64? = nil) {
     status = head.status.code
     range = head.headerFields[.contentRange].flatMap(ContentRange.init)
-    length = head.headerFields[.contentLength].flatMap { text in
-      text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
-    }
+    length = head.headerFields[.contentLength].flatMap { Int64(digits: $0) }
     isMultipart = (head.headerFields[.contentType] ?? "").lowercased().hasPrefix("multipart/byteranges")
     let total: Int64? = status == 206 || status == 416 ? range?.total : length
     representation = Representation(head.headerFields, total: total, receivedAt: receivedAt)

@@ -14,7 +14,6 @@ struct Representation: Hashable, Sendable, Codable {
   var validator: String?
   /// The length of the whole file; `nil` if it is unknown.
   var total: Int64?
-  var contentType: String?
   /// The content coding of the bytes, although none was requested.
   var contentEncoding: String?
   /// `Repr-Digest` as received (RFC 9530 §3), over the whole file.
@@ -34,7 +33,6 @@ struct Representation: Hashable, Sendable, Codable {
     entityTag = fields[.eTag]
     lastModified = fields[.lastModified]
     self.total = total
-    contentType = fields[.contentType]
     contentEncoding = fields[.contentEncoding].flatMap { FieldSyntax.isNoContentCoding($0) ? nil : $0 }
     digest = fields[.reprDigest]
     offeredName = fields[.contentDisposition].flatMap(OfferedName.read)

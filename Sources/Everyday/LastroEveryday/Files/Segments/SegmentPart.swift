@@ -26,20 +26,13 @@ struct SegmentPart: Sendable {
     Reader(body: body.makeAsyncIterator(), left: count, overlap: overlap, check: ContentDigestCheck(digest))
   }
 
-  /// Reads the body once. A body that is abandoned early, because another segment took over its rest, cannot be
-  /// compared with its digest.
+  /// A single pass over the body. If it is abandoned early, because another segment took over the rest, the digest is
+  /// not checked.
   struct Reader {
-    private var body: ResponseBody.AsyncIterator
-    private var left: Int64?
-    private var overlap: Int64
-    private let check: ContentDigestCheck?
-
-    fileprivate init(body: ResponseBody.AsyncIterator, left: Int64?, overlap: Int64, check: ContentDigestCheck?) {
-      self.body = body
-      self.left = left
-      self.overlap = overlap
-      self.check = check
-    }
+    fileprivate var body: ResponseBody.AsyncIterator
+    fileprivate var left: Int64?
+    fileprivate var overlap: Int64
+    fileprivate let check: ContentDigestCheck?
 
     /// Returns the next bytes from the wanted one on, or `nil` at the end.
     ///

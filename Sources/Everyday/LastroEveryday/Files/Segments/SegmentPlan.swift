@@ -47,7 +47,7 @@ struct SegmentPlan {
   var isComplete: Bool { done == [.init(from: 0, to: total)] || total == 0 }
 
   /// Records that bytes were written at the start of a segment's rest.
-  mutating func take(_ count: Int64, of index: Int) {
+  mutating func recordWritten(_ count: Int64, of index: Int) {
     let segment = segments[index]
     let taken = min(count, segment.rest)
     guard taken > 0 else { return }

@@ -36,26 +36,23 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
   let resource: HTTPResource<Model, APIError>
   let options: DownloadOptions
   let part: PartFile
-  let representation: Representation
   let progress: TransferProgressReporter.Transfer?
-  let record: @Sendable (_ done: [DownloadRecord.ByteRange]) -> DownloadRecord
+  /// The record of the download when the run began.
+  let record: DownloadRecord
   private let state: Lock<State>
 
   init(
     _ resource: HTTPResource<Model, APIError>, by stack: any HTTPNetworkStack, to part: PartFile,
-    of representation: Representation, total: Int64, done: [DownloadRecord.ByteRange], options: DownloadOptions,
-    progress: TransferProgressReporter.Transfer?,
-    record: @escaping @Sendable (_ done: [DownloadRecord.ByteRange]) -> DownloadRecord
+    from record: DownloadRecord, total: Int64, options: DownloadOptions, progress: TransferProgressReporter.Transfer?
   ) {
     self.resource = resource
     self.stack = stack
     self.part = part
-    self.representation = representation
     self.options = options
     self.progress = progress
     self.record = record
-    let plan = SegmentPlan(total: total, done: done, count: options.segments, least: options.leastSegmentBytes)
-    state = Lock(State(plan: plan, syncedAt: options.timeSource.now(), hasSaved: !done.isEmpty))
+    let plan = SegmentPlan(total: total, done: record.done, count: options.segments, least: options.leastSegmentBytes)
+    state = Lock(State(plan: plan, syncedAt: options.timeSource.now(), hasSaved: !record.done.isEmpty))
   }
 
   var requests: Int { state.withLock { $0.requests } }
@@ -79,7 +76,9 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
   func run(_ first: SegmentPart?) async throws(Failure) -> End {
     let end = await withTaskGroup(of: Result<End, Failure>.self) { group in
       for index in 0..<segments {
-        group.addTask { await result(of: index, index == 0 ? first : nil) }
+        group.addTask {
+          await Result { () async throws(Failure) in try await download(index, index == 0 ? first : nil) }
+        }
       }
       var end: Result<End, Failure> = .success(.complete)
       for await result in group {
@@ -105,21 +104,13 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
     if case .failure(let failure) = end { failure.code == .digestMismatch } else { false }
   }
 
-  private func result(of index: Int, _ first: SegmentPart?) async -> Result<End, Failure> {
-    do throws(Failure) {
-      return .success(try await download(index, first))
-    } catch {
-      return .failure(error)
-    }
-  }
-
   private func ended(by error: TransportError) -> Failure { Failure(.transport(error)) }
 
   /// Downloads a segment, then parts of others' rests, until no rest is worth splitting.
   private func download(_ index: Int, _ first: SegmentPart?) async throws(Failure) -> End {
     var body = first
     var fruitless = 0
-    var losses = LossWait(options.retries, options.timeSource)
+    var losses = LossWait(retries: options.retries, timeSource: options.timeSource)
     while true {
       let segment = state.withLock { $0.plan.segments[index] }
       if segment.rest == 0 {
@@ -146,11 +137,9 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
         let isProgress = state.withLock { $0.plan.segments[index].next } > before
         if isProgress { fruitless = 0 }
         guard error.transportError?.mayBeGoneOnAfter ?? false else { throw error }
-        switch await losses.wait(after: error.erased, fruitless: fruitless, response: nil) {
-        case .waited: fruitless += 1
-        case .refused: throw error
-        case .cancelled: throw ended(by: .cancelled(requestSent: true))
-        }
+        try await losses.wait(
+          after: error, fruitless: fruitless, response: nil, cancelled: ended(by: .cancelled(requestSent: true)))
+        fruitless += 1
       }
     }
   }
@@ -163,7 +152,7 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
 
   private func ask(_ segment: SegmentPlan.Segment) async throws(Failure) -> Answer {
     let range = "bytes=\(segment.next)-\(segment.end - 1)"
-    let asking = resource.asking(for: range, if: representation.validator, retries: options.retries)
+    let asking = resource.asking(for: range, if: record.representation.validator, retries: options.retries)
     let answer: Fetched<ResponseBody, ResourceResponse>
     do throws(Failure) {
       answer = try await stack.stream(asking)
@@ -178,7 +167,7 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
     state.withLock { $0.requests += 1 }
     let head = RangeAnswer(answer.response.head)
     guard head.status == 206 else { return .end(head.status == 200 ? .changed : .refused) }
-    guard head.mismatch(from: segment.next, of: representation) == nil else { return .end(.refused) }
+    guard head.mismatch(from: segment.next, of: record.representation) == nil else { return .end(.refused) }
     return .part(SegmentPart(answer, head, from: segment.next))
   }
 
@@ -203,17 +192,17 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
         throw ended(by: error.transportError(requestSent: true))
       }
       let (count, isDue) = state.withLock { $0.note(Int64(chunk.count), index, options) }
-      progress?.report(received: count, of: representation.total)
+      progress?.report(received: count, of: record.representation.total)
       if isDue { try await save() }
     }
   }
 
   /// Syncs the file, then writes a state file with the ranges that were written before the sync.
   private func save() async throws(Failure) {
-    let done = state.withLock { $0.plan.done }
-    let record = record(done)
+    var record = record
+    record.done = state.withLock { $0.plan.done }
     do throws(FileFailure) {
-      try await BlockingCall.run { [part] () throws(FileFailure) in
+      try await BlockingCall.run { [part, record] () throws(FileFailure) in
         try part.sync()
         try part.save(record)
       }
@@ -238,7 +227,7 @@ extension TransportError {
 extension SegmentedRun.State {
   /// - Returns: the number of bytes on disk, and whether the file should be synced now.
   fileprivate mutating func note(_ count: Int64, _ index: Int, _ options: DownloadOptions) -> (Int64, Bool) {
-    plan.take(count, of: index)
+    plan.recordWritten(count, of: index)
     unsynced += count
     let isLate = options.timeSource.now() - syncedAt >= interval
     let isFull = unsynced >= options.bytesPerSync

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
+import LastroSupport
 import LastroWire
 
 /// The fields of a response about an upload, in either protocol.
@@ -24,9 +25,9 @@ struct UploadAnswer: Hashable, Sendable {
     location = fields[.location]
     switch dialect {
     case .tus:
-      offset = fields[.uploadOffset].flatMap(Self.number)
-      length = fields[.uploadLength].flatMap(Self.number)
-      limit.maximumBytes = fields[.tusMaxSize].flatMap(Self.number)
+      offset = fields[.uploadOffset].flatMap { Int64(digits: $0) }
+      length = fields[.uploadLength].flatMap { Int64(digits: $0) }
+      limit.maximumBytes = fields[.tusMaxSize].flatMap { Int64(digits: $0) }
       versions = fields[.tusVersion]
     case .draft:
       offset = fields[.uploadOffset].flatMap(Self.item)
@@ -36,11 +37,6 @@ struct UploadAnswer: Hashable, Sendable {
       }
       limit = fields[.uploadLimit].map(UploadLimit.init) ?? UploadLimit()
     }
-  }
-
-  /// Parses a number of digits only: no sign, no fraction.
-  private static func number(_ text: String) -> Int64? {
-    text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
   }
 
   /// Parses a non-negative integer (RFC 9651 §3.3.1).

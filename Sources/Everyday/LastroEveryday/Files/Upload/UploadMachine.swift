@@ -140,7 +140,7 @@ struct UploadMachine {
     hasURL = true
     if let failure = sizeFailure() { return fail(failure) }
     // Some of the content may have been accepted already.
-    return take(answer.offset ?? 0, answer)
+    return continueUpload(from: answer.offset ?? 0, answer)
   }
 
   private func sizeFailure() -> Failure? {
@@ -164,7 +164,7 @@ struct UploadMachine {
       resumedFrom = offset
       farthest = max(farthest, offset)
     }
-    return take(offset, answer)
+    return continueUpload(from: offset, answer)
   }
 
   private mutating func appended(_ answer: UploadAnswer) -> [Action] {
@@ -176,11 +176,11 @@ struct UploadMachine {
     guard let offset = answer.offset else {
       return rules.dialect == .draft ? lost() : fail(.violation("the server did not say how much it has"))
     }
-    return take(offset, answer)
+    return continueUpload(from: offset, answer)
   }
 
   /// Continues from the server's offset, which may be less than was sent, or more than the server reported before.
-  private mutating func take(_ offset: Int64, _ answer: UploadAnswer) -> [Action] {
+  private mutating func continueUpload(from offset: Int64, _ answer: UploadAnswer) -> [Action] {
     guard offset <= rules.length else {
       return fail(.violation("the server reports \(offset) bytes of an upload of \(rules.length)"))
     }
@@ -232,7 +232,7 @@ struct UploadMachine {
   }
 
   private mutating func lost() -> [Action] {
-    // Without an upload URL, the server may have processed the content: it must not be sent again.
+    // Do not resend the content: the server may have processed it, and there is no URL to ask.
     if phase == .creating, rules.sendsAtOnce, !hasURL { return fail(.asItIs) }
     phase = .waiting
     defer { fruitless += 1 }

@@ -41,7 +41,7 @@ struct UploadRun<Model: Sendable, APIError: Error> {
       .init(
         dialect: dialect, length: status.length,
         sendsAtOnce: dialect == .draft && options.sendsContentAtOnce, bytesPerAppend: options.bytesPerAppend))
-    losses = LossWait(options.retries, options.timeSource)
+    losses = LossWait(retries: options.retries, timeSource: options.timeSource)
     place = UploadPlace(base: base, dialect: dialect, credentialOrigins: options.credentialOrigins)
   }
 
@@ -85,8 +85,26 @@ struct UploadRun<Model: Sendable, APIError: Error> {
     }
   }
 
-  private func part(from: Int64, count: Int64) -> RequestBody {
-    FilePart(file: file, from: from, count: count, progress: progress).body
+  /// Returns a part of the file as a body that can be sent again, and is read while it is sent.
+  private func part(from start: Int64, count: Int64) -> RequestBody {
+    let (file, progress) = (file, progress)
+    let source = RequestBody.Source.stream(length: count, isReplayable: true) {
+      var done: Int64 = 0
+      return {
+        guard done < count else { return nil }
+        do throws(FileFailure) {
+          let bytes = try file.read(upTo: Int(min(64 * 1024, count - done)), at: start + done)
+          // The file became shorter: the body ends with fewer bytes than announced, and the request fails.
+          guard !bytes.isEmpty else { return nil }
+          done += Int64(bytes.count)
+          progress?.report(sent: start + done)
+          return bytes
+        } catch {
+          throw error.transportError(requestSent: true)
+        }
+      }
+    }
+    return RequestBody(source: source)
   }
 
   /// Returns a field value with the digest of bytes of the file; `nil` if digests are not sent.
@@ -162,11 +180,9 @@ extension UploadRun {
 
   private mutating func wait(_ fruitless: Int) async throws(Failure) -> UploadMachine.Event {
     let failure = failure ?? ended(by: .uploadMismatch("the server stores none of the bytes that it is sent"))
-    switch await losses.wait(after: failure.erased, fruitless: fruitless, response: response) {
-    case .waited: return .waited
-    case .refused: throw failure
-    case .cancelled: throw ended(by: .cancelled(requestSent: true))
-    }
+    try await losses.wait(
+      after: failure, fruitless: fruitless, response: response, cancelled: ended(by: .cancelled(requestSent: true)))
+    return .waited
   }
 }
 

@@ -6,7 +6,7 @@ internal import LastroWire
 
 /// A transmission of a form, which opens one segment at a time and returns its bytes. For one task at a time.
 final class FormSending {
-  /// The maximum number of bytes of a file, or of bytes sent in pieces, that are in memory at once.
+  /// The size of the pieces in which bytes in memory are sent.
   static let chunkBytes = 64 * 1024
 
   private var segments: ArraySlice<RequestBody.Source>
@@ -20,20 +20,20 @@ final class FormSending {
   func next() async throws -> Data? {
     while true {
       guard let current else {
-        guard try open() else { return nil }
+        guard open() else { return nil }
         continue
       }
       guard let chunk = try await current() else {
-        try end()
+        try endSegment()
         continue
       }
       guard !chunk.isEmpty else { continue }
-      try take(chunk.count)
+      try deductFromOwed(chunk.count)
       return chunk
     }
   }
 
-  private func take(_ count: Int) throws(TransportError) {
+  private func deductFromOwed(_ count: Int) throws(TransportError) {
     guard let owed else { return }
     guard Int64(count) <= owed else {
       throw .refused(
@@ -43,7 +43,7 @@ final class FormSending {
     self.owed = owed - Int64(count)
   }
 
-  private func end() throws(TransportError) {
+  private func endSegment() throws(TransportError) {
     if let owed, owed > 0 {
       throw .refused(
         .invalidBody, "a part of the form ended \(owed.counted("byte")) before the length it announced",
@@ -53,15 +53,15 @@ final class FormSending {
   }
 
   /// Opens the next segment. Returns false after the last one.
-  private func open() throws(TransportError) -> Bool {
+  private func open() -> Bool {
     guard let segment = segments.popFirst() else { return false }
     owed = RequestBody(source: segment).length
     switch segment {
     case .empty: break
     case .bytes(let data): current = Self.pieces(of: data)
     case .file(let path, let length):
-      let file = try FormFile(path, length: length)
-      current = { try file.next() }
+      let slice = RequestBody.Source.slice(ofFile: path, length: length, noun: "the form's file")
+      if case .stream(_, _, let open) = slice { current = open() }
     case .stream(_, _, let open): current = open()
     }
     return true

@@ -51,7 +51,7 @@ public struct MultipartForm: Sendable {
     add(name, RequestBody.raw(data, contentType: contentType), filename: filename, fields: fields)
   }
 
-  /// Adds a file, which is opened when its part is sent, and read 64 KiB at a time.
+  /// Adds a file, which is opened when its part is sent, and read 128 KiB at a time.
   ///
   /// The size is determined now: if the file is shorter when it is sent, the fetch fails; bytes appended later are not
   /// sent.

@@ -8,7 +8,7 @@ extension RequestBody {
   /// Returns the body for a form, of type `multipart/form-data` with the form's boundary.
   ///
   /// A form in memory of up to a megabyte is sent as bytes; any other form is assembled while it is sent, in pieces of
-  /// 64 KiB. The length is announced if every part has one.
+  /// at most 128 KiB. The length is announced if every part has one.
   ///
   /// - Throws: stage `request`: code `invalid_body` for an invalid boundary, a part with trailers, or a length that
   ///   overflows; `invalid_header` for a content type or a field of a part that cannot be sent.

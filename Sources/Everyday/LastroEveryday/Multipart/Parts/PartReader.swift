@@ -42,7 +42,7 @@ final class PartReader: Sendable {
   }
 
   func nextPart() async throws(TransportError) -> MultipartPart? {
-    guard var position = try take() else { return nil }
+    guard var position = try takePosition() else { return nil }
     return try await kept(&position) { (position) throws(TransportError) in
       while position.isInBody { _ = try await Self.chunk(&position) }
       guard case .head(let fields)? = try await Self.event(&position) else {
@@ -60,7 +60,7 @@ final class PartReader: Sendable {
 
   /// Returns the next piece of a part's body; `nil` at its end.
   func nextChunk(of part: Int) async throws(TransportError) -> Data? {
-    guard var position = try take() else { throw .partPassedOver(part) }
+    guard var position = try takePosition() else { throw .partPassedOver(part) }
     return try await kept(&position) { (position) throws(TransportError) in
       guard position.part == part, position.isInBody else { throw .partPassedOver(part) }
       return try await Self.chunk(&position)
@@ -70,7 +70,7 @@ final class PartReader: Sendable {
   var finalFacts: TransferFacts? { body.finalFacts }
 
   /// Takes the position for exclusive use; returns `nil` at the end.
-  private func take() throws(TransportError) -> Position? {
+  private func takePosition() throws(TransportError) -> Position? {
     try state.withLock { (state) throws(TransportError) in
       switch state {
       case .open(let position):

@@ -1,31 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 internal import LastroSupport
 internal import LastroWire
 
 /// Resolves names by DNS over HTTPS (RFC 8484).
 ///
-/// Both families are requested at the same time, by POST, padded to 128 bytes (RFC 8467). If IPv4 addresses arrive
-/// first, the resolver waits up to 50 ms longer for IPv6 (RFC 8305 §3). With several servers, the next one is asked 500
-/// ms after the previous one, or immediately when one fails, and the first answer is used.
-///
-/// The resolver caches nothing: wrap it in a ``CachingResolver``. The time to live of an answer is the smallest of its
-/// records, less its age in HTTP caches (`Age`). An answer is accepted only if it repeats the question byte for byte,
-/// and its records belong to the name or to an alias target of it, over at most 8 aliases. DNSSEC validation is left to
-/// the server.
-///
-/// Requests pass through the whole given stack, with its interceptors, judges and pins, so give the resolver a stack of
-/// its own. That stack cannot get the server's address from this resolver; see <doc:ResolvingNames>. It may be called
-/// on any thread, by up to 4,096 tasks at once.
-///
-/// ```swift
-/// var direct = CurlConfiguration()
-/// direct.connection.resolve("dns.example", port: 443, to: ["192.0.2.53"])
-/// let names = try DoHResolver(["https://dns.example/dns-query"], over: CurlNetworkStack(direct))
-/// configuration.connection.resolver = CachingResolver(over: names)
-/// ```
-public final class DoHResolver: NameResolver {
+/// The resolver caches nothing: ``CachingResolver`` wraps it, and its initializer describes the behavior. It may be
+/// called on any thread, by up to 4,096 tasks at once.
+package final class DoHResolver: NameResolver {
   private enum Event: Sendable {
     case answered(FamilyAnswers.Family, FamilyAnswers.Outcome)
     case lateIsOver
@@ -46,14 +29,9 @@ public final class DoHResolver: NameResolver {
 
   /// Creates a resolver.
   ///
-  /// - Parameters:
-  ///   - servers: the URLs of 1 to 4 servers, in the order in which they are asked; a `{?dns}` at the end is dropped.
-  ///     They must be `https` URLs, or URLs of this machine.
-  ///   - stack: the stack that sends the requests. The timeout includes its retries.
-  ///   - timeout: the time limit of a server's answer to a question. Default 5 s.
-  ///   - time: the clock for the waits between families and servers. Default: the system's.
+  /// - Parameter time: the clock for the waits between families and servers.
   /// - Throws: `ConfigurationError` for no server or more than 4, an invalid URL, or a timeout that is not positive.
-  public init(
+  package init(
     _ servers: [String], over stack: any HTTPNetworkStack, timeout: Duration = .seconds(5),
     time: TimeSource = .continuous
   ) throws(ConfigurationError) {
@@ -78,7 +56,7 @@ public final class DoHResolver: NameResolver {
   /// - Throws: `TransportError`: stage `resolve`, code `host_not_found`, if no server gives an answer; code
   ///   `invalid_option` for the name of one of its own servers; stage `limit`, code `queue_full`, if 4,096 look-ups are
   ///   in progress; stage `cancelled`.
-  public func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName {
+  package func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName {
     if name.isIPAddress { return try ResolvedName(addresses: [name.text]) }
     if let special = SpecialName(name.text) { return try ResolvedName(addresses: special.addresses) }
     guard !servers.contains(where: { $0.host == name.text }) else { throw .ownServer(name) }
@@ -106,7 +84,7 @@ public final class DoHResolver: NameResolver {
       while let event = await group.next() {
         let step =
           switch event {
-          case .answered(let family, let outcome): answers.take(outcome, of: family)
+          case .answered(let family, let outcome): answers.recordOutcome(outcome, of: family)
           case .lateIsOver: answers.stopWaiting()
           }
         switch step {
@@ -130,11 +108,5 @@ public final class DoHResolver: NameResolver {
     return await ServerRace(count: servers.count, time: time).run { number in
       await Result { () async throws(TransportError) in try await servers[number].ask(question, name, over: stack) }
     }
-  }
-}
-
-extension Result where Success: Sendable {
-  fileprivate init(catching body: () async throws(Failure) -> Success) async {
-    do throws(Failure) { self = .success(try await body()) } catch { self = .failure(error) }
   }
 }

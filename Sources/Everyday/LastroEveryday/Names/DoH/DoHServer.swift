@@ -52,7 +52,7 @@ struct DoHServer: Sendable {
     request.body = .raw(question.query(id: 0, paddedTo: Self.block), contentType: Self.contentType)
     let answer: Fetched<Data, ResourceResponse>
     do throws(HTTPFetchError<any Error>) {
-      answer = try await stack.fetch(RawHTTPResource(request: request))
+      answer = try await stack.fetch(RawHTTPResource.raw(request))
     } catch {
       if case .cancelled = error.reason { throw .cancelled() }
       throw .noAnswer(to: name, by: origin, Self.reason(error), hint: error.hint)
@@ -79,7 +79,8 @@ struct DoHServer: Sendable {
     } catch {
       throw .wrongResponse(to: name, by: origin, error)
     }
-    let age = Self.age(fields)
+    // The answer's age in HTTP caches (RFC 9111 §5.1); 0 if it is missing or invalid.
+    let age = fields[values: .age].first.flatMap { Int64(clampingDigits: $0.utf8) } ?? 0
     switch response {
     case .addresses(let addresses, let time):
       return .init(addresses: addresses.map(\.text), timeToLive: .seconds(max(0, Int64(time) - age)))
@@ -93,13 +94,6 @@ struct DoHServer: Sendable {
   private static func isMessage(_ type: String) -> Bool {
     let media = type.prefix { $0 != ";" }
     return media.lowercased().filter { $0 != " " && $0 != "\t" } == contentType
-  }
-
-  /// Returns the answer's age in HTTP caches in seconds (RFC 9111 §5.1); 0 if it is missing or invalid.
-  private static func age(_ fields: HTTPFields) -> Int64 {
-    guard let text = fields[values: .age].first, !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
-    else { return 0 }
-    return Int64(text) ?? .max
   }
 
   private static func word(_ code: UInt16) -> String {

@@ -26,7 +26,7 @@ struct FamilyAnswers {
 
   private var outcomes: [Family: Outcome] = [:]
 
-  mutating func take(_ outcome: Outcome, of family: Family) -> Step {
+  mutating func recordOutcome(_ outcome: Outcome, of family: Family) -> Step {
     outcomes[family] = outcome
     if outcomes.count == Family.allCases.count { return stopWaiting() }
     // If IPv6 arrives first, wait for IPv4, which works where IPv6 does not.

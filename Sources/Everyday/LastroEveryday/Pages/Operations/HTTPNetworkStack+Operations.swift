@@ -11,10 +11,9 @@ extension HTTPNetworkStack {
   /// the result.
   ///
   /// ```swift
-  /// guard let handle = try await stack.begin(.post(url, json: order)).handle else { return }
-  /// let report: Report = try await stack.wait(for: handle) { body, _ in
-  ///   let status = try JSONDecoder().decode(Status.self, from: body)
-  ///   return if let report = status.report { .done(report) } else { .running() }
+  /// guard let handle = try await stack.startOperation(.post(url, json: order)).handle else { return }
+  /// let report: Report = try await stack.wait(for: handle) { body, _, _ in
+  ///   try JSONDecoder().decode(Status.self, from: body).report  // nil while the server works on it
   /// }
   /// ```
   ///
@@ -30,18 +29,8 @@ extension HTTPNetworkStack {
   /// - Throws: `HTTPFetchError` of the call; stage `response` with code `no_operation` for a 202 that names no status
   ///   URL, and `foreign_operation` or `invalid_url` for a status URL that must not be requested. In these cases the
   ///   server has accepted the request, and the error contains the response with its body.
-  public func begin<Model, APIError>(
+  public func startOperation<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, prefersAsync: Bool = false, origins: Set<Origin> = []
-  ) async throws(HTTPFetchError<APIError>) -> (handle: OperationHandle?, answer: Fetched<Data, ResourceResponse>) {
-    var options = OperationOptions()
-    options.origins = origins
-    options.timeSource = ownConfiguration.timeSource
-    return try await begin(resource, prefersAsync: prefersAsync, options: options)
-  }
-
-  /// Sends a request that the server may process for a long time; of the options, the origins and the clock are used.
-  package func begin<Model, APIError>(
-    _ resource: HTTPResource<Model, APIError>, prefersAsync: Bool = false, options: OperationOptions
   ) async throws(HTTPFetchError<APIError>) -> (handle: OperationHandle?, answer: Fetched<Data, ResourceResponse>) {
     let asked = Lock<HTTPRequest?>(nil)
     let make = based(resource).baseRequestMaking.make
@@ -63,7 +52,7 @@ extension HTTPNetworkStack {
     guard isRunning, let request = asked.withLock({ $0 }) else { return (nil, answer) }
     do throws(TransportError) {
       let handle = try OperationHandle(
-        response, to: request, options.origins, sinceEpoch: options.timeSource.sinceEpoch)
+        response, to: request, origins, sinceEpoch: ownConfiguration.timeSource.sinceEpoch)
       return (handle, answer)
     } catch {
       // The server is working on the request, and only this response tells where.
@@ -84,30 +73,20 @@ extension HTTPNetworkStack {
   ///   - headers: the fields of each poll. Default none; interceptors add their fields to each request.
   ///   - total: the time limit of the whole wait, including the poll in progress, by the stack's clock. Default `nil`:
   ///     none.
-  ///   - read: determines the state from the body and the response of a 2xx.
-  /// - Returns: the value that `read` returned in ``OperationState/done(_:)``.
+  ///   - read: gets the body and the response of a 2xx, and returns the operation's value, or `nil` while the operation
+  ///     is not done. If it sets `wait`, which is `nil`, the next poll is sent after that time; otherwise after the
+  ///     response's `Retry-After`, or else after a growing interval. It throws the error of an operation that has
+  ///     failed.
+  /// - Returns: the value that `read` returned.
   /// - Throws: `HTTPFetchError<any Error>` of a poll, also if the task is cancelled, and with stage `timeout` if the
-  ///   total limit has passed; the error of ``OperationState/failed(_:)``; the errors of `read`.
+  ///   total limit has passed; the errors of `read`.
   public func wait<Value>(
     for handle: OperationHandle, headers: RawHeaders = [:], total: Duration? = nil,
-    read: @escaping @Sendable (_ body: Data, _ response: ResourceResponse) throws -> OperationState<Value>
-  ) async throws -> Value {
-    let configuration = ownConfiguration
-    var options = OperationOptions()
-    options.total = total
-    options.timeSource = configuration.timeSource
-    options.randomSource = configuration.randomSource
-    return try await wait(for: handle, headers: headers, options: options, read: read)
-  }
-
-  /// Polls the state of an operation, with all options in one value.
-  package func wait<Value>(
-    for handle: OperationHandle, headers: RawHeaders = [:], options: OperationOptions,
-    read: @escaping @Sendable (_ body: Data, _ response: ResourceResponse) throws -> OperationState<Value>
+    read: @escaping @Sendable (_ body: Data, _ response: ResourceResponse, _ wait: inout Duration?) throws -> Value?
   ) async throws -> Value {
     let question = RawHTTPResource(
       baseRequestMaking: BaseRequestMaking { try ResourceRequest(url: handle.statusURL, headers: headers) })
-    var polling = OperationPolling(handle, options)
+    var polling = OperationPolling(handle, total: total, ownConfiguration)
     while true {
       try await polling.pause()
       let answer: Fetched<Data, ResourceResponse>
@@ -117,11 +96,9 @@ extension HTTPNetworkStack {
         guard polling.forgives(error) else { throw error }
         continue
       }
-      switch try read(answer.value, answer.response) {
-      case .done(let value): return value
-      case .failed(let error): throw error
-      case .running(let asked): polling.note(asked, answer.response)
-      }
+      var asked: Duration?
+      if let value = try read(answer.value, answer.response, &asked) { return value }
+      polling.note(asked, answer.response)
     }
   }
 }

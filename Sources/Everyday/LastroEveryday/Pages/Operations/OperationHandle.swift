@@ -24,9 +24,12 @@ public struct OperationHandle: Sendable, Hashable, Codable {
   /// - Parameters:
   ///   - statusURL: the absolute URL of the state.
   ///   - resultURL: the URL of the result. Default: the status URL.
-  ///   - firstWait: the time before the first poll, in seconds. Default: `nil`.
-  ///   - acceptedAt: the time of acceptance, since 1970. Default: `nil`.
-  public init(statusURL: String, resultURL: String? = nil, firstWait: Int64? = nil, acceptedAt: Duration? = nil) {
+  public init(statusURL: String, resultURL: String? = nil) {
+    self.init(statusURL: statusURL, resultURL: resultURL, firstWait: nil, acceptedAt: nil)
+  }
+
+  /// Creates a handle from stored values.
+  package init(statusURL: String, resultURL: String? = nil, firstWait: Int64?, acceptedAt: Duration?) {
     self.statusURL = statusURL
     self.resultURL = resultURL
     self.firstWait = firstWait

@@ -11,7 +11,10 @@ struct OperationPolling {
   /// The time after the acceptance during which a 404 means that the operation is not visible yet.
   private static let grace = Duration.seconds(2)
 
-  private let options: OperationOptions
+  private let total: Duration?
+  private let time: TimeSource
+  /// The source of the ±10 % jitter of waits that the server did not ask for.
+  private let random: RandomSource
   private let start: Duration
   /// The time between the acceptance of the operation and `start`.
   private let age: Duration
@@ -19,10 +22,12 @@ struct OperationPolling {
   private var interval: Duration
   private var wait: Duration
 
-  init(_ handle: OperationHandle, _ options: OperationOptions) {
-    self.options = options
-    start = options.timeSource.now()
-    let date = options.timeSource.sinceEpoch()
+  init(_ handle: OperationHandle, total: Duration? = nil, _ configuration: StackConfiguration) {
+    self.total = total
+    time = configuration.timeSource
+    random = configuration.randomSource
+    start = time.now()
+    let date = time.sinceEpoch()
     // A handle may come from elsewhere with an arbitrary date, so clamp it.
     age = handle.acceptedAt.map { date - min(max($0, .zero), date) } ?? .zero
     interval = Self.firstInterval
@@ -31,10 +36,9 @@ struct OperationPolling {
 
   /// The rest of the total limit; `nil` for no limit.
   var limit: SharedLimit? {
-    options.total.map {
+    total.map {
       SharedLimit(
-        of: $0, since: start, options.timeSource, named: "the parameter total of wait",
-        "while the server worked on the operation")
+        of: $0, since: start, time, named: "the parameter total of wait", "while the server worked on the operation")
     }
   }
 
@@ -42,19 +46,19 @@ struct OperationPolling {
 
   /// Determines the next wait: the caller's, or else the server's, or else a growing interval.
   mutating func note(_ asked: Duration?, _ response: ResourceResponse) {
-    let server = RetryAfter.wait(response.headerFields, sinceEpoch: options.timeSource.sinceEpoch)
+    let server = RetryAfter.wait(response.headerFields, sinceEpoch: time.sinceEpoch)
     if let asked = asked ?? server { wait = Self.cut(asked) } else { grow() }
   }
 
   /// Whether a failure may mean that the operation is not visible yet.
   mutating func forgives(_ error: HTTPFetchError<any Error>) -> Bool {
-    guard error.statusCode == .notFound, age + (options.timeSource.now() - start) < Self.grace else { return false }
+    guard error.statusCode == .notFound, age + (time.now() - start) < Self.grace else { return false }
     grow()
     return true
   }
 
   private mutating func grow() {
-    wait = interval * (0.9 + 0.2 * options.randomSource.unit())
+    wait = interval * (0.9 + 0.2 * random.unit())
     interval = min(interval * 1.5, Self.maximumInterval)
   }
 
@@ -64,7 +68,7 @@ struct OperationPolling {
   func pause() async throws(HTTPFetchError<any Error>) {
     if let limit, wait >= limit.left { throw HTTPFetchError(.transport(limit.passed(requestSent: true))) }
     do {
-      if wait > .zero { try await options.timeSource.sleep(wait) }
+      if wait > .zero { try await time.sleep(wait) }
       try Task.checkCancellation()
     } catch {
       throw HTTPFetchError(.cancelled)

@@ -3,7 +3,7 @@
 internal import Lastro
 internal import LastroSupport
 
-/// Fetches one page after another.
+/// Fetches one page after another, within the limits that the parameters of `pages` describe.
 struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
   /// A page, and the progress after it.
   typealias Outcome = (page: FetchedPage<Page>, progress: PageProgress)
@@ -11,15 +11,16 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
   let stack: any HTTPNetworkStack
   let first: HTTPResource<Page, APIError>
   let pagination: Pagination<Page>
-  let options: PageOptions
+  let maximumPages: Int
+  let total: Duration?
+  let origins: Set<Origin>
+  let fetchesAhead: Bool
+  /// The clock for ``total``.
+  let timeSource: TimeSource
 
   /// Returns the next page; `nil` after the last.
   func page(_ progress: PageProgress) async -> Result<Outcome?, HTTPFetchError<APIError>> {
-    do throws(HTTPFetchError<APIError>) {
-      return .success(try await next(progress))
-    } catch {
-      return .failure(error)
-    }
+    await Result { () async throws(HTTPFetchError<APIError>) in try await next(progress) }
   }
 
   private func next(_ progress: PageProgress) async throws(HTTPFetchError<APIError>) -> Outcome? {
@@ -28,12 +29,12 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
     case .refused(let error, let response): throw HTTPFetchError(.noRequest(error), response: response)
     case .first, .next: break
     }
-    guard progress.index < options.maximumPages else {
+    guard progress.index < maximumPages else {
       throw HTTPFetchError(
         .noRequest(
           TransportError.refused(
-            .tooManyPages, "there are more pages than the limit of \(options.maximumPages) allows",
-            hint: "raise maximumPages, or continue from the last page's resume point")))
+            .tooManyPages, "there are more pages than the limit of \(maximumPages) allows",
+            hint: "raise maximumPages, or continue with FetchedPage.next of the last page")))
     }
     var progress = progress
     let asked = Lock<PageAsked?>(nil)
@@ -41,14 +42,13 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
     do {
       let next = try pagination.next(answer.value, answer.response, progress.index)
       let asked = asked.withLock { $0 } ?? PageAsked()
-      try progress.pass(to: next, asked, answered: answer.response.url, options.origins)
+      try progress.pass(to: next, asked, answered: answer.response.url, origins)
     } catch {
       // The page itself is valid and is returned; the error is thrown when the next page is requested.
       progress.step = .refused(error, answer.response)
     }
-    var resumePoint: PageResumePoint?
-    if case .next(let next) = progress.step { resumePoint = PageResumePoint(next: next, index: progress.index) }
-    return (FetchedPage(value: answer.value, response: answer.response, resumePoint: resumePoint), progress)
+    let next: NextPage? = if case .next(let next) = progress.step { next } else { nil }
+    return (FetchedPage(value: answer.value, response: answer.response, next: next), progress)
   }
 
   /// Returns the first resource with the changes for the page applied to its request.
@@ -58,8 +58,7 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
     var resource = first
     let make = stack.based(first).baseRequestMaking.make
     let step: NextPage? = if case .next(let next) = progress.step { next } else { pagination.first }
-    let origins = options.origins
-    resource.baseRequestMaking = BaseRequestMaking { () async throws -> ResourceRequest in
+    resource.baseRequestMaking = BaseRequestMaking { [origins] () async throws -> ResourceRequest in
       let base = try await make()
       let request = try step?.applied(to: base, origins) ?? base
       asked.withLock { $0 = PageAsked(origin: Origin(base.head), url: request.url) }
@@ -69,11 +68,11 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
   }
 
   private func limit(_ progress: inout PageProgress) -> SharedLimit? {
-    guard let total = options.total else { return nil }
-    let start = progress.start ?? options.timeSource.now()
+    guard let total else { return nil }
+    let start = progress.start ?? timeSource.now()
     progress.start = start
     return SharedLimit(
-      of: total, since: start, options.timeSource, named: "the parameter total of pages",
+      of: total, since: start, timeSource, named: "the parameter total of pages",
       "while page \(progress.index + 1) was fetched")
   }
 }

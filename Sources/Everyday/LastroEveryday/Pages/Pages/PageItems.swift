@@ -42,15 +42,10 @@ package struct PageItems<Page: Sendable, Item, APIError: Error>: AsyncSequence, 
 extension PageSequence {
   /// Returns the elements of the pages in order. A page is fetched when its first element is requested.
   ///
-  /// - Parameter items: returns the elements of a page, such as `\.data`.
+  /// - Parameter items: returns the elements of a page, such as `\.data`, or `\.self` for a page that is an array.
   public func items<Item>(
     _ items: @escaping @Sendable (Page) -> [Item]
   ) -> some AsyncSequence<Item, HTTPFetchError<APIError>> & Sendable {
     PageItems(pages: self, items: items)
   }
-}
-
-extension PageSequence where Page: Sequence {
-  /// The elements of the pages in order. A page is fetched when its first element is requested.
-  public var items: some AsyncSequence<Page.Element, HTTPFetchError<APIError>> & Sendable { items { Array($0) } }
 }

@@ -26,13 +26,14 @@ struct PageProgress: Sendable {
   /// The time at which the first page was requested.
   var start: Duration?
   /// The steps taken already: a repeated step means an endless loop.
-  private var visited: Set<NextPage> = []
+  private var visited: Set<NextPage.Change> = []
 
-  init(_ resumePoint: PageResumePoint?) {
-    guard let resumePoint else { return }
-    step = .next(resumePoint.next)
-    index = resumePoint.index
-    visited.insert(resumePoint.next)
+  /// - Parameter start: the page to begin with; `nil` for the first one.
+  init(_ start: NextPage?) {
+    guard let start else { return }
+    step = .next(start)
+    index = start.index
+    visited.insert(start.change)
   }
 
   /// Moves on after a page.
@@ -45,22 +46,22 @@ struct PageProgress: Sendable {
     to next: NextPage?, _ asked: PageAsked, answered: String, _ origins: Set<Origin>
   ) throws(TransportError) {
     index += 1
-    guard var next else {
+    guard var change = next?.change else {
       step = .end
       return
     }
-    if case .url(let reference) = next {
+    if case .url(let reference) = change {
       guard let target = PageLink.resolved(reference, against: answered) else { throw Self.noPage }
       try Self.check(target.urlWithoutFragment, from: asked.origin, origins)
-      next = .url(target.urlWithoutFragment)
+      change = .url(target.urlWithoutFragment)
     }
     visited.insert(.url(asked.url))
-    guard visited.insert(next).inserted else {
+    guard visited.insert(change).inserted else {
       throw .refused(
         .paginationLoop, "page \(index) names a next page that was fetched already",
         hint: "report it to the server's owner")
     }
-    step = .next(next)
+    step = .next(NextPage(change, index: index))
   }
 
   private static var noPage: TransportError {

@@ -7,7 +7,7 @@ extension NextPage {
   /// Returns a request with this step applied. A stored URL is checked like one that a server names.
   func applied(to request: ResourceRequest, _ origins: Set<Origin>) throws(TransportError) -> ResourceRequest {
     var request = request
-    switch self {
+    switch change {
     case .url(let url):
       try PageProgress.check(url, from: Origin(request.head), origins)
       let target = try RequestTarget(url)

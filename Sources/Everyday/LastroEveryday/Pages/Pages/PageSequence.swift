@@ -12,7 +12,7 @@ internal import LastroSupport
 /// ```
 ///
 /// Each page is a separate call, with its own retries, limits and ledger. A page that fails ends the sequence; the
-/// ``FetchedPage/resumePoint`` of the previous page continues from there. A link that leads to another origin, from
+/// ``FetchedPage/next`` of the previous page continues from there. A link that leads to another origin, from
 /// `https` to `http`, or back to a fetched page is not followed: after the page that contains it, the sequence ends
 /// with an error of stage `request`. Each iterator starts from the beginning.
 public struct PageSequence<Page: Sendable, APIError: Error>: AsyncSequence, Sendable {
@@ -22,7 +22,8 @@ public struct PageSequence<Page: Sendable, APIError: Error>: AsyncSequence, Send
   public typealias Failure = HTTPFetchError<APIError>
 
   let fetcher: PageFetcher<Page, APIError>
-  let resumePoint: PageResumePoint?
+  /// The page to begin with; `nil` for the first one.
+  let start: NextPage?
 
   /// An iterator that fetches pages, for one task at a time.
   public struct AsyncIterator: AsyncIteratorProtocol {
@@ -56,7 +57,7 @@ public struct PageSequence<Page: Sendable, APIError: Error>: AsyncSequence, Send
         return nil
       }
       self.progress = behind
-      if fetcher.options.fetchesAhead, page.resumePoint != nil {
+      if fetcher.fetchesAhead, page.next != nil {
         let fetcher = fetcher
         ahead = PageAhead { await fetcher.page(behind) }
       }
@@ -64,8 +65,8 @@ public struct PageSequence<Page: Sendable, APIError: Error>: AsyncSequence, Send
     }
   }
 
-  /// Creates an iterator that begins with the first page, or at the resume point.
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(fetcher, PageProgress(resumePoint)) }
+  /// Creates an iterator that begins with the start page, by default the first one.
+  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(fetcher, PageProgress(start)) }
 }
 
 /// A page that is fetched while the caller processes another one. Releasing it cancels the fetch.
@@ -91,7 +92,8 @@ extension HTTPNetworkStack {
   /// - Parameters:
   ///   - first: the resource of the first page. The requests for the other pages have the same method, fields and body.
   ///   - next: the way in which the API names the next page.
-  ///   - resumePoint: the point at which to start instead of at the first page. Default: `nil`.
+  ///   - start: the page to start from, as ``FetchedPage/next`` of another sequence names it. Default: `nil`, the first
+  ///     page.
   ///   - maximumPages: the maximum number of pages. If there are more, the sequence fails with `too_many_pages` after
   ///     the last one allowed. Default 1000.
   ///   - total: the time limit of the whole sequence, from the first page on, by the stack's clock, in addition to the
@@ -101,24 +103,12 @@ extension HTTPNetworkStack {
   ///     Default: none.
   ///   - fetchesAhead: whether the next page is fetched while the caller processes a page. Default false.
   public func pages<Page, APIError>(
-    _ first: HTTPResource<Page, APIError>, by next: Pagination<Page>, from resumePoint: PageResumePoint? = nil,
+    _ first: HTTPResource<Page, APIError>, by next: Pagination<Page>, from start: NextPage? = nil,
     maximumPages: Int = 1000, total: Duration? = nil, origins: Set<Origin> = [], fetchesAhead: Bool = false
   ) -> PageSequence<Page, APIError> {
-    var options = PageOptions()
-    options.maximumPages = maximumPages
-    options.total = total
-    options.origins = origins
-    options.fetchesAhead = fetchesAhead
-    options.timeSource = ownConfiguration.timeSource
-    return pages(first, by: next, from: resumePoint, options: options)
-  }
-
-  /// Returns the pages of an API, with all limits in one value.
-  package func pages<Page, APIError>(
-    _ first: HTTPResource<Page, APIError>, by next: Pagination<Page>, from resumePoint: PageResumePoint? = nil,
-    options: PageOptions
-  ) -> PageSequence<Page, APIError> {
-    PageSequence(
-      fetcher: PageFetcher(stack: self, first: first, pagination: next, options: options), resumePoint: resumePoint)
+    let fetcher = PageFetcher(
+      stack: self, first: first, pagination: next, maximumPages: maximumPages, total: total, origins: origins,
+      fetchesAhead: fetchesAhead, timeSource: ownConfiguration.timeSource)
+    return PageSequence(fetcher: fetcher, start: start)
   }
 }

@@ -13,17 +13,9 @@ internal import LastroWire
 /// ```
 public struct Pagination<Page: Sendable>: Sendable {
   /// The changes to the first request.
-  let first: NextPage?
+  var first: NextPage?
   /// Returns the page after a page, given the number of pages before it.
   let next: @Sendable (_ page: Page, _ response: ResourceResponse, _ index: Int) throws -> NextPage?
-
-  private init(
-    first: NextPage? = nil,
-    next: @escaping @Sendable (_ page: Page, _ response: ResourceResponse, _ index: Int) throws -> NextPage?
-  ) {
-    self.first = first
-    self.next = next
-  }
 
   /// The link in the response's `Link` field with the relation `next` (RFC 8288 §3), resolved against the URL that
   /// responded, after redirects. A link is ignored if its anchor is not the page itself.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroSupport
 
 /// The rest of a time limit that several calls share.
 struct SharedLimit: Sendable {
@@ -37,12 +38,7 @@ extension HTTPNetworkStack {
     guard let limit else { return try await fetch(resource) }
     guard limit.left > .zero else { throw HTTPFetchError(.transport(limit.passed(requestSent: false))) }
     let outcome = await interruptible(within: limit.left, time: limit.time) {
-      () -> Result<Fetched<Model, ResourceResponse>, HTTPFetchError<APIError>> in
-      do throws(HTTPFetchError<APIError>) {
-        return .success(try await self.fetch(resource))
-      } catch {
-        return .failure(error)
-      }
+      await Result { () async throws(HTTPFetchError<APIError>) in try await self.fetch(resource) }
     }
     switch outcome {
     case .success(let result): return try result.get()

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Lastro
+
 /// The client's half of the handshake. Pass received bytes to `receive` until it returns a session.
 package struct Obfs4ClientHandshake: Sendable {
   /// The bytes to send first. Send nothing else before the session exists.
@@ -25,12 +27,12 @@ package struct Obfs4ClientHandshake: Sendable {
   ///   - hour: Unix seconds divided by 3600, taken after the connection was made.
   /// - Throws: ``Obfs4Failure/cryptoUnavailable``.
   package init(
-    to identity: Obfs4Identity, keyPair: Obfs4KeyPair, hour: Int, random: inout some Obfs4Random
+    to identity: Obfs4Identity, keyPair: Obfs4KeyPair, hour: Int, random: RandomSource
   ) throws(Obfs4Failure) {
     self.identity = identity
     self.keyPair = keyPair
     self.hour = hour
-    let padding = random.fill(random.number(in: Obfs4Handshake.helloPadding))
+    let padding = random.bytes(random.number(in: Obfs4Handshake.helloPadding))
     lengthOfNonsense = random.number(in: Obfs4Frame.boxLengths)
     let mark = try Obfs4Handshake.mark(keyPair.representative, identity)
     let message = keyPair.representative + padding + mark
@@ -49,7 +51,7 @@ package struct Obfs4ClientHandshake: Sendable {
     received += bytes
     do throws(Obfs4Failure) {
       guard let place = try findMark() else { return nil }
-      let session = try finish(place)
+      let session = try authenticatedSession(markAt: place)
       isOver = true
       received = []
       return session
@@ -76,7 +78,7 @@ package struct Obfs4ClientHandshake: Sendable {
     return nil
   }
 
-  private func finish(_ place: Int) throws(Obfs4Failure) -> Obfs4Session {
+  private func authenticatedSession(markAt place: Int) throws(Obfs4Failure) -> Obfs4Session {
     let end = place + Obfs4Handshake.tailLength
     let message = [UInt8](received[..<(place + Obfs4Handshake.markLength)])
     let mac = try Obfs4Handshake.mac(message, hour: hour, identity)

@@ -59,8 +59,8 @@ package struct Obfs4FrameReader: ~Copyable, Sendable {
   /// - Throws: ``Obfs4Failure/wrongFrame``, ``Obfs4Failure/counterExhausted``, ``Obfs4Failure/cryptoUnavailable``.
   package mutating func receive(_ bytes: some Collection<UInt8>, into output: inout [UInt8]) throws(Obfs4Failure) {
     // Contiguous bytes are used in place; others are copied once.
-    let isDone: Void? = bytes.withContiguousStorageIfAvailable { take($0, &output) }
-    if isDone == nil { [UInt8](bytes).withUnsafeBufferPointer { take($0, &output) } }
+    let isDone: Void? = bytes.withContiguousStorageIfAvailable { openFrames(in: $0, into: &output) }
+    if isDone == nil { [UInt8](bytes).withUnsafeBufferPointer { openFrames(in: $0, into: &output) } }
     if case .failed(let failure) = state { throw failure }
   }
 
@@ -79,7 +79,7 @@ package struct Obfs4FrameReader: ~Copyable, Sendable {
     return seed
   }
 
-  private mutating func take(_ bytes: UnsafeBufferPointer<UInt8>, _ output: inout [UInt8]) {
+  private mutating func openFrames(in bytes: UnsafeBufferPointer<UInt8>, into output: inout [UInt8]) {
     var rest = bytes[...]
     while let wanted, let unit = gatherer.next(wanted, of: &rest) { unit.withBytes { use($0, &output) } }
   }

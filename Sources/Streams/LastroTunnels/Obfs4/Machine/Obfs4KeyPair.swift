@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Lastro
+
 /// A key pair for one handshake. Its public key is sent as 32 bytes that look random.
 ///
 /// The public key is not a plain X25519 key. Plain keys all lie in the subgroup of prime order, one of eight cosets. An
@@ -14,9 +16,9 @@ package struct Obfs4KeyPair: Sendable {
   /// not show in the timing.
   ///
   /// - Throws: ``Obfs4Failure/cryptoUnavailable``.
-  package static func generate(using random: inout some Obfs4Random) throws(Obfs4Failure) -> Obfs4KeyPair {
+  package static func generate(using random: RandomSource) throws(Obfs4Failure) -> Obfs4KeyPair {
     while true {
-      let drawn = random.fill(33)
+      let drawn = random.bytes(33)
       if let pair = try Obfs4KeyPair(secret: [UInt8](drawn.prefix(32)), tweak: drawn[32]) { return pair }
     }
   }

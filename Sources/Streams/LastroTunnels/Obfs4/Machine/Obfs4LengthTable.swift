@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Lastro
+
 /// A distribution of lengths or delays, which both sides derive from a seed.
 package struct Obfs4LengthTable: Sendable {
   /// The values that can be drawn; never empty.
@@ -41,8 +43,8 @@ package struct Obfs4LengthTable: Sendable {
   }
 
   /// Draws a value.
-  package func draw(using random: inout some Obfs4Random) -> Int {
-    var rest = Double(random.word() >> 11) * 0x1p-53 * weights.reduce(0, +)
+  package func draw(using random: RandomSource) -> Int {
+    var rest = random.unit() * weights.reduce(0, +)
     for (value, weight) in zip(values, weights) {
       guard rest >= weight else { return value }
       rest -= weight

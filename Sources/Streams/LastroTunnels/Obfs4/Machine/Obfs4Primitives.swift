@@ -4,11 +4,11 @@ private import CLastroPrimitives
 /// The functions of libcrypto that obfs4 needs. Each throws ``Obfs4Failure/cryptoUnavailable`` if libcrypto refuses.
 package enum Obfs4Primitives {
   package static func hmac(key: [UInt8], _ message: [UInt8]) throws(Obfs4Failure) -> [UInt8] {
-    try bytes(32) { clastro_hmac_sha256(key, key.count, message, message.count, $0) }
+    try bytes(32) { clastro_hmac("SHA256", key, key.count, message, message.count, $0, 32) == 32 }
   }
 
   package static func sha256(_ message: [UInt8]) throws(Obfs4Failure) -> [UInt8] {
-    try bytes(32) { clastro_sha256(message, message.count, $0) }
+    try bytes(32) { clastro_digest_of("SHA256", message, message.count, $0, 32) }
   }
 
   /// Compares bytes in constant time.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Lastro
+
 /// Faults that a server can make on purpose, to test its client.
 package struct Obfs4ServerFaults: OptionSet, Sendable {
   package let rawValue: UInt8
@@ -49,13 +51,13 @@ package struct Obfs4ServerHandshake: Sendable {
   ///     8096.
   package init(
     as identity: Obfs4ServerIdentity, keyPair: Obfs4KeyPair, hour: Int, paddingLength: Int? = nil,
-    faults: Obfs4ServerFaults = [], random: inout some Obfs4Random
+    faults: Obfs4ServerFaults = [], random: RandomSource
   ) {
     self.identity = identity
     self.keyPair = keyPair
     self.hour = hour
     self.faults = faults
-    padding = random.fill(max(0, paddingLength ?? random.number(in: Obfs4Handshake.responsePadding)))
+    padding = random.bytes(max(0, paddingLength ?? random.number(in: Obfs4Handshake.responsePadding)))
     lengthOfNonsense = random.number(in: Obfs4Frame.boxLengths)
   }
 

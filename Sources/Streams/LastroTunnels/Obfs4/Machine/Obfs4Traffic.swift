@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The degree to which the timing and lengths of writes are hidden: `iat-mode`.
-package enum Obfs4TimingMode: Int, Sendable, CaseIterable {
-  /// The lengths of bursts are drawn; there are no delays.
-  case off = 0
-  /// The same as ``off``, but each burst is sent in pieces of a frame's size with delays between them.
-  case delays = 1
-  /// The length of each piece is drawn, and so is the delay after it.
-  case lengths = 2
-}
+package import Lastro
 
 /// A piece of output for one write.
 package struct Obfs4Piece: Sendable, Equatable {
@@ -26,10 +18,10 @@ package struct Obfs4Traffic: ~Copyable, Sendable {
   /// table of a single length, every padding may overshoot, without end.
   private static let maximumOvershoots = 16
 
-  package let mode: Obfs4TimingMode
+  package let mode: WispServer.Timing
 
   private var writer: Obfs4FrameWriter
-  private var random: any Obfs4Random
+  private let random: RandomSource
   private var lengths: Obfs4LengthTable
   private var pieceLengths: Obfs4LengthTable
   private var delays: Obfs4LengthTable
@@ -41,7 +33,7 @@ package struct Obfs4Traffic: ~Copyable, Sendable {
   ///   - random: the source of all draws.
   /// - Throws: ``Obfs4Failure/cryptoUnavailable``.
   package init(
-    _ writer: consuming Obfs4FrameWriter, mode: Obfs4TimingMode, seed: [UInt8], random: any Obfs4Random
+    _ writer: consuming Obfs4FrameWriter, mode: WispServer.Timing, seed: [UInt8], random: RandomSource
   ) throws(Obfs4Failure) {
     let delays = try Obfs4LengthTable.delays(ofSeed: seed)
     self.writer = writer
@@ -72,13 +64,13 @@ package struct Obfs4Traffic: ~Copyable, Sendable {
       rest = rest.dropFirst(part.count)
       var bytes = try frames(part)
       switch mode {
-      case .off:
+      case .immediate:
         try pad(&bytes, to: drawLength())
         pieces.append(Obfs4Piece(bytes: bytes, delay: 0))
-      case .delays:
+      case .paused:
         try pad(&bytes, to: drawLength())
         cut(bytes, into: &pieces)
-      case .lengths: try cutByLengths(&bytes, into: &pieces)
+      case .paranoid: try cutByLengths(&bytes, into: &pieces)
       }
     }
     return pieces
@@ -118,7 +110,7 @@ package struct Obfs4Traffic: ~Copyable, Sendable {
     }
   }
 
-  private mutating func cut(_ bytes: [UInt8], into pieces: inout [Obfs4Piece]) {
+  private func cut(_ bytes: [UInt8], into pieces: inout [Obfs4Piece]) {
     var rest = bytes[...]
     while !rest.isEmpty {
       let piece = rest.prefix(Obfs4Frame.maximumLength)
@@ -148,10 +140,10 @@ package struct Obfs4Traffic: ~Copyable, Sendable {
     }
   }
 
-  private mutating func drawLength() -> Int { lengths.draw(using: &random) }
+  private func drawLength() -> Int { lengths.draw(using: random) }
 
-  private mutating func drawDelay() -> Int { delays.draw(using: &random) }
+  private func drawDelay() -> Int { delays.draw(using: random) }
 
   /// Draws the length of a piece, which is never 0.
-  private mutating func drawPieceLength() -> Int { pieceLengths.draw(using: &random) }
+  private func drawPieceLength() -> Int { pieceLengths.draw(using: random) }
 }

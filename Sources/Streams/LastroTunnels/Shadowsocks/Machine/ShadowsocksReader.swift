@@ -41,8 +41,8 @@ package struct ShadowsocksReader: ~Copyable, Sendable {
     _ bytes: some Collection<UInt8>, into output: inout [UInt8]
   ) throws(ShadowsocksFailure) {
     // Contiguous bytes are used in place; others are copied once.
-    let isDone: Void? = bytes.withContiguousStorageIfAvailable { take($0, &output) }
-    if isDone == nil { [UInt8](bytes).withUnsafeBufferPointer { take($0, &output) } }
+    let isDone: Void? = bytes.withContiguousStorageIfAvailable { openChunks(in: $0, into: &output) }
+    if isDone == nil { [UInt8](bytes).withUnsafeBufferPointer { openChunks(in: $0, into: &output) } }
     if case .failed(let failure) = state { throw failure }
   }
 
@@ -55,7 +55,7 @@ package struct ShadowsocksReader: ~Copyable, Sendable {
     }
   }
 
-  private mutating func take(_ bytes: UnsafeBufferPointer<UInt8>, _ output: inout [UInt8]) {
+  private mutating func openChunks(in bytes: UnsafeBufferPointer<UInt8>, into output: inout [UInt8]) {
     var rest = bytes[...]
     while let wanted, let unit = gatherer.next(wanted, of: &rest) { unit.withBytes { use($0, &output) } }
   }
@@ -63,7 +63,7 @@ package struct ShadowsocksReader: ~Copyable, Sendable {
   /// The number of bytes of the next salt, length or payload; nil after a failure.
   private var wanted: Int? {
     switch state {
-    case .salt: key.cipher.keyLength
+    case .salt: key.method.keyLength
     case .length: ShadowsocksChunk.headLength
     case .payload(let length): length + ShadowsocksSealer.tagLength
     case .failed: nil
@@ -74,7 +74,7 @@ package struct ShadowsocksReader: ~Copyable, Sendable {
     do throws(ShadowsocksFailure) {
       switch state {
       case .salt:
-        try begin(with: [UInt8](unit))
+        try acceptSalt([UInt8](unit))
         state = .length
       case .length: state = .payload(try length(unit))
       case .payload(let length):
@@ -87,7 +87,7 @@ package struct ShadowsocksReader: ~Copyable, Sendable {
     }
   }
 
-  private mutating func begin(with salt: [UInt8]) throws(ShadowsocksFailure) {
+  private mutating func acceptSalt(_ salt: [UInt8]) throws(ShadowsocksFailure) {
     guard salt != ownSalt else { throw .reflected }
     self.salt = salt
     sealer = try ShadowsocksSealer(key, salt: salt, seals: false, operation: operation)

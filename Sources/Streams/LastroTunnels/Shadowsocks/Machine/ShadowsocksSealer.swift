@@ -31,7 +31,7 @@ struct ShadowsocksSealer: ~Copyable, @unchecked Sendable {
   /// - Throws: ``ShadowsocksFailure/cryptoUnavailable``.
   init(_ key: ShadowsocksKey, salt: [UInt8], seals: Bool, operation: UInt128) throws(ShadowsocksFailure) {
     let kind =
-      switch key.cipher {
+      switch key.method {
       case .aes128GCM: CLASTRO_AES_128_GCM
       case .aes256GCM: CLASTRO_AES_256_GCM
       case .chaCha20Poly1305: CLASTRO_CHACHA20_POLY1305

@@ -59,7 +59,7 @@ package struct ShadowsocksWriter: ~Copyable, Sendable {
     if let failure { throw failure }
     do throws(ShadowsocksFailure) {
       guard sealer.canSealChunk else { throw .counterExhausted }
-      begin(&output)
+      appendSalt(to: &output)
       try seal([UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF)], into: &output)
       try seal(payload, into: &output)
     } catch {
@@ -69,7 +69,7 @@ package struct ShadowsocksWriter: ~Copyable, Sendable {
   }
 
   /// Appends the salt unless it has been written.
-  package mutating func begin(_ output: inout [UInt8]) {
+  package mutating func appendSalt(to output: inout [UInt8]) {
     output += salt ?? []
     salt = nil
   }

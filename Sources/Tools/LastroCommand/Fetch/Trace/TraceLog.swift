@@ -14,7 +14,7 @@ final class TraceLog: Sendable {
   /// Opens the file, and empties it if it exists.
   ///
   /// - Parameter path: the path; `-` for standard output, `%` for standard error.
-  init(_ path: String, style: TraceText.Style) throws(OutputFile.Failure) {
+  init(_ path: String, style: TraceText.Style) throws(ResponseOutput.WriteFailure) {
     text = TraceText(style: style)
     switch path {
     case "-": (descriptor, ownsDescriptor) = (STDOUT_FILENO, false)
@@ -22,7 +22,7 @@ final class TraceLog: Sendable {
     default:
       (descriptor, ownsDescriptor) = (WriteDeadline.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC), true)
     }
-    guard descriptor >= 0 else { throw OutputFile.Failure(path) }
+    guard descriptor >= 0 else { throw ResponseOutput.WriteFailure(path) }
   }
 
   deinit {

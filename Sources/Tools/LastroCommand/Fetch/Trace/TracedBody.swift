@@ -22,7 +22,7 @@ final class TracedBody: Sendable {
     (self.direction, self.redaction, self.log) = (direction, redaction, log)
   }
 
-  deinit { finish(isCut: true) }
+  deinit { writeToTrace(isCut: true) }
 
   func add(_ piece: Data) {
     state.withLock { state in
@@ -34,7 +34,7 @@ final class TracedBody: Sendable {
   /// Writes the body. Later calls have no effect.
   ///
   /// - Parameter isCut: whether more of the body may follow, so that it may end with a part of a secret.
-  func finish(isCut: Bool) {
+  func writeToTrace(isCut: Bool) {
     let ended = state.withLock { state -> State? in
       guard !state.isOver else { return nil }
       state.isOver = true
@@ -65,17 +65,17 @@ final class TracedResponseBody: ResponseBodySource {
     do throws(TransportError) {
       var iterator = body.makeAsyncIterator()
       let piece = try await iterator.next()
-      if let piece { traced.add(piece) } else { traced.finish(isCut: false) }
+      if let piece { traced.add(piece) } else { traced.writeToTrace(isCut: false) }
       return piece
     } catch {
-      traced.finish(isCut: true)
+      traced.writeToTrace(isCut: true)
       log.write(log.text.info(redaction.text("\(error)")))
       throw error
     }
   }
 
   func cancel() {
-    traced.finish(isCut: true)
+    traced.writeToTrace(isCut: true)
     body.cancel()
   }
 }

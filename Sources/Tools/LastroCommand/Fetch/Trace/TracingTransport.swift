@@ -3,6 +3,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
+import LastroCurl
 
 /// A transport that writes every request, and every response, to a trace. Retries, redirects and authentication send
 /// requests of their own.
@@ -11,13 +12,14 @@ import Lastro
 struct TracingTransport: Transport {
   let base: any Transport
   let log: TraceLog
-  let added: EngineFields
+  /// The configuration of the engine, for the header fields that it adds.
+  let engine: CurlConfiguration
 
-  func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] { base.explain(request) }
+  func explain(_ request: TransferRequest) -> [(name: String, value: String)] { base.explain(request) }
 
   func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     var request = request
-    let (log, redaction) = (log, Self.redaction(of: request))
+    let (log, redaction) = (log, Redaction.standard.adding(request.resourceRequest))
     write(request, redaction)
     request.body = traced(request.body, redaction)
     let other = request.onInterimResponse
@@ -37,13 +39,6 @@ struct TracingTransport: Transport {
     }
   }
 
-  private static func redaction(of request: TransferRequest) -> Redaction {
-    var options = RequestOptions()
-    options.connection = request.connection
-    options.secrets = request.secrets
-    return Redaction.standard.adding(options).adding(request.body.secrets)
-  }
-
   private static func place(_ facts: TransferFacts) -> String? {
     guard let address = facts.remoteAddress else { return nil }
     let port = facts.remotePort.map { ":\($0)" } ?? ""
@@ -53,7 +48,7 @@ struct TracingTransport: Transport {
   private func write(_ request: TransferRequest, _ redaction: Redaction) {
     let (head, body) = (request.head, request.body)
     let url = "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")"
-    let fields = added.fields(for: head, body) + Array(head.headerFields)
+    let fields = engine.addedFields(to: head, body) + Array(head.headerFields)
     var text = log.text.head(.sent, "\(head.method.rawValue) \(redaction.url(url))", fields, redaction)
     if case .bytes(let data) = body.source, !data.isEmpty {
       text += log.text.body(.sent, Array(data.prefix(TraceText.maximumBody)), count: Int64(data.count), redaction)
@@ -62,8 +57,7 @@ struct TracingTransport: Transport {
   }
 
   private static func write(_ head: HTTPResponse, _ version: String?, _ redaction: Redaction, to log: TraceLog) {
-    let status = String(head.statusLine(version)[...].withoutBlanks)
-    log.write(log.text.head(.received, status, Array(head.headerFields), redaction))
+    log.write(log.text.head(.received, head.shownStatusLine(version), Array(head.headerFields), redaction))
   }
 
   /// Returns a body that is also written to the trace when it has been sent. A file is read in pieces, like a stream.
@@ -79,7 +73,7 @@ struct TracingTransport: Transport {
       let record = TracedBody(.sent, redaction, log)
       return {
         let piece = try await next()
-        if let piece { record.add(piece) } else { record.finish(isCut: false) }
+        if let piece { record.add(piece) } else { record.writeToTrace(isCut: false) }
         return piece
       }
     }

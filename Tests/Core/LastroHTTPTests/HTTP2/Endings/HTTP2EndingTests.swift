@@ -8,9 +8,9 @@ import Testing
 struct HTTP2EndingTests {
   private static let violation = HTTP2Violation(.field, "broken")
 
-  private static let closings: [(name: String, closing: HTTP2Closing)] = [
-    ("done", .done), ("noError", .reset(.noError)), ("refused", .reset(.refusedStream)),
-    ("http1", .reset(.http11Required)), ("calm", .reset(.enhanceYourCalm)), ("goAway", .goAway),
+  private static let closings: [(name: String, closing: HTTP2Ending)] = [
+    ("done", .whole), ("noError", .reset(.noError)), ("refused", .reset(.refusedStream)),
+    ("http1", .reset(.http11Required)), ("calm", .reset(.enhanceYourCalm)), ("goAway", .unprocessed(.aboveGoAway)),
     ("broken", .broken(violation)), ("lost", .lost(.closed(nil))),
   ]
 
@@ -49,7 +49,7 @@ struct HTTP2EndingTests {
     var rows = ["request answer " + Self.closings.map(\.name).joined(separator: " ")]
     for request in HTTP2RequestPhase.allCases {
       for answer in HTTP2AnswerPhase.allCases {
-        let cells = Self.closings.map { Self.name(HTTP2Ending($0.closing, request: request, answer: answer)) }
+        let cells = Self.closings.map { Self.name($0.closing.outcome(request: request, answer: answer)) }
         rows.append("\(request) \(answer) " + cells.joined(separator: " "))
       }
     }

@@ -63,16 +63,6 @@ struct BandwidthEstimateTests {
     #expect(estimate.window == 4 << 20)
   }
 
-  @Test("The round-trip time is smoothed with a weight of one eighth")
-  func roundTrip() {
-    var estimate = BandwidthEstimate(window: 1 << 20, maximumWindow: 16 << 20)
-    var now = start
-    _ = measure(&estimate, &now, bytes: 10, roundTrip: 80)
-    #expect(estimate.roundTrip == 80)
-    _ = measure(&estimate, &now, bytes: 10, roundTrip: 160)
-    #expect(estimate.roundTrip == 90)
-  }
-
   @Test("Measurements become rarer while nothing grows, and more frequent when it does")
   func delay() {
     var estimate = BandwidthEstimate(window: 1 << 20, maximumWindow: 16 << 20)

@@ -99,7 +99,7 @@ struct HTTP2LivenessTests {
     let second = try lab.open()
     lab.now += 10 * HTTP2Time.second
     lab.tick(.delivered)
-    #expect(lab.has(.unhealthy) && lab.session.loss == nil)
+    #expect(lab.has(.retired) && lab.session.loss == nil)
     #expect(lab.session.freeStreams == 0 && lab.session.deadline == nil)
     lab.now += 5 * HTTP2Time.second
     lab.receive([.head(200, on: first.number, ends: true), .head(200, on: second.number, ends: true)])
@@ -125,7 +125,7 @@ struct HTTP2LivenessTests {
     #expect(lab.session.loss == .unanswered)
     #expect(lab.ending(first) == .lost(.unanswered) && lab.ending(second) == .lost(.unanswered))
     #expect(lab.ending(queued) == .unprocessed(.unsent))
-    #expect(lab.told.last == .failed(.unanswered))
+    #expect(lab.told.last == .retired)
   }
 
   @Test("Any received bytes show that the server is alive", arguments: [true, false])
@@ -154,7 +154,7 @@ struct HTTP2LivenessTests {
     #expect(lab.frames(.ping).count == 1)
     lab.now += HTTP2Time.second
     lab.tick(.delivered)
-    #expect(lab.has(.unhealthy) && lab.session.isUnhealthy)
+    #expect(lab.has(.retired) && lab.session.isClosedToRequests)
     #expect(lab.session.freeStreams == 0 && lab.session.loss == nil)
     lab.receive([.head(200, on: other.number, ends: true)])
     #expect(lab.ending(other) == .whole)
@@ -165,7 +165,7 @@ struct HTTP2LivenessTests {
     well.receive([.ping(well.frames(.ping)[0].payload, isAck: true)])
     well.now += HTTP2Time.second
     well.tick()
-    #expect(!well.session.isUnhealthy && well.session.freeStreams == 100)
+    #expect(!well.session.isClosedToRequests && well.session.freeStreams == 100)
   }
 
   @Test("No PING is sent while no request is running")

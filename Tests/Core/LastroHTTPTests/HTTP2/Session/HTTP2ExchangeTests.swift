@@ -197,13 +197,13 @@ struct HTTP2ExchangeTests {
       asked += 1
       lab.forget()
       left -= lab.provide(left, on: stream)
+      if left == 0 { lab.session.endBody(stream) }
       lab.send()
     }
     #expect(left == 0)
     #expect(asked == 4)
     #expect(!lab.has(.wantsBody(stream)))
-    lab.session.endBody(stream)
-    #expect(lab.send().last?.ends == true)
+    #expect(lab.frames(.data).last?.ends == true)
   }
 
   @Test(
@@ -285,6 +285,7 @@ struct HTTP2ExchangeTests {
     let lab = try SessionLab.ready()
     lab.session.didOpen(HTTP2Session.lastNumber + 1)
     #expect(lab.session.freeStreams == 0 && lab.session.isClosedToRequests)
+    #expect(lab.session.next() == .retired)
     #expect(lab.session.open(try SessionLab.request(), now: lab.now) == nil)
   }
 
@@ -422,6 +423,17 @@ final class SessionLab {
 
   var violation: HTTP2Violation? {
     if case .violation(let violation)? = session.loss { violation } else { nil }
+  }
+}
+
+extension HTTP2Event {
+  /// The stream that the event concerns; `nil` for events of the connection.
+  var stream: HTTP2Stream? {
+    switch self {
+    case .interim(let stream, _), .head(let stream, _), .body(let stream, _), .trailers(let stream, _): stream
+    case .answered(let stream), .wantsBody(let stream), .stopsBody(let stream), .closed(let stream, _): stream
+    case .capacity, .retired: nil
+    }
   }
 }
 

@@ -316,8 +316,8 @@ struct CachingTransportTests {
     options.cache = .revalidate
     options.principal = "ann"
     let explanation = await world.stack.explain(try RawHTTPResource.test(options: options))
-    #expect(explanation.description.contains("revalidate; for its principal"))
-    #expect(!explanation.description.contains("ann"))
+    #expect(explanation.contains("revalidate; for its principal"))
+    #expect(!explanation.contains("ann"))
     #expect(world.transfers == 0)
   }
 

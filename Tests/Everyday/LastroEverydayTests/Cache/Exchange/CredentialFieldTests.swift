@@ -56,8 +56,8 @@ struct CredentialFieldTests {
       var options = RequestOptions()
       edit(&options)
       let resource = try RawHTTPResource.test(fields: fields, options: options)
-      return await CacheWorld(PrincipalTests.fields).stack.explain(resource).transport.first { $0.name == "cache" }?
-        .value
+      let explanation = await CacheWorld(PrincipalTests.fields).stack.explanation(of: resource)
+      return explanation.transport.first { $0.name == "cache" }?.value
     }
     #expect(try await words([:]) == "standard; for requests without credentials")
     #expect(try await words([.authorization: "Bearer a"]) { $0.principal = "ann" } == "standard; for its principal")

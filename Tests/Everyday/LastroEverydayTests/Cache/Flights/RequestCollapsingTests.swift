@@ -67,7 +67,7 @@ struct RequestCollapsingTests {
       #expect(collapsed == 99 && world.transfers == 1)
     }
     #expect(try await world.get().body == "1")
-    #expect(await world.stack.explain(try RawHTTPResource.test()).description.contains("shared with equal requests"))
+    #expect(await world.stack.explain(try RawHTTPResource.test()).contains("shared with equal requests"))
   }
 
   @Test("Requests that differ, or must not share, are separate transfers")

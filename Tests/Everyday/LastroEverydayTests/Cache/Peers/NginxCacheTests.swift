@@ -5,6 +5,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroEveryday
+import LastroWire
 import PeerSupport
 import TestSupport
 import Testing

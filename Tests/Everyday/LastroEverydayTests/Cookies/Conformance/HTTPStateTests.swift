@@ -70,7 +70,7 @@ struct HTTPStateTests {
     #expect(differing == Set(Self.deviations.keys))
   }
 
-  @Test("The dates of BSD systems are parsed as expected")
+  @Test("Each BSD date example yields its listed date")
   func bsdDates() throws {
     let cases = try Self.dateCases(ConformanceData.file("http-state/dates-bsd-examples.json"))
     #expect(cases.count == 55)

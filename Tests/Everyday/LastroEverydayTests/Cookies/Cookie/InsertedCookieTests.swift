@@ -2,6 +2,7 @@
 
 import Foundation
 import Lastro
+import LastroWire
 import Testing
 
 @testable import LastroEveryday

@@ -32,7 +32,7 @@ struct CookieEvictionTests {
   func stepsOfUse() throws {
     var shelf = Self.shelf()
     shelf.put(Cookie("a", "1", domain: "a.com", expiry: Self.now + 1_000), now: Self.now)
-    for _ in 0..<20_000 { shelf.noteUse(of: shelf.entries, now: Self.now) }
+    for _ in 0..<20_000 { shelf.recordUse(of: shelf.entries, now: Self.now) }
     #expect(shelf.count == 1 && shelf.steps / 20_000 < 100, "\(shelf.steps) steps")
     #expect(shelf.pairs < 500, "\(shelf.pairs) pairs")
   }
@@ -77,7 +77,7 @@ struct CookieEvictionTests {
 
   @Test("The same cookies are kept as with a search through all of them")
   func model() throws {
-    let rules = try CookieRules(maximumCookiesPerDomain: 50)
+    let rules = CookieRules(maximumCookiesPerDomain: 50)
     for seed in SeedStride.some(of: Array(0..<40 as Range<UInt64>)) {
       var generator = SeededGenerator(seed: seed)
       var (shelf, model, now) = (Self.shelf(rules), Model(), Self.now)
@@ -86,7 +86,7 @@ struct CookieEvictionTests {
         case 0: now += Double.random(in: 0...20, using: &generator)
         case 1:
           let used = shelf.entries.filter { _ in Int.random(in: 0..<20, using: &generator) == 0 }
-          shelf.noteUse(of: used, now: now)
+          shelf.recordUse(of: used, now: now)
           model.use(Set(used.map(\.order)))
         default:
           let lasts = Int.random(in: 0..<4, using: &generator)

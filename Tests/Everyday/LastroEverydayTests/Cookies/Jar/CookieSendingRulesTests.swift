@@ -39,7 +39,7 @@ struct CookieSendingRulesTests {
 
   @Test("A cookie without room in the field stays in the jar and is reported")
   func room() throws {
-    let jar = TestJar(try CookieRules(maximumFieldBytes: 4096))
+    let jar = TestJar(CookieRules(maximumFieldBytes: 4096))
     for name in ["a", "b", "c"] { try jar.set("\(name)=" + String(repeating: "v", count: 2000)) }
     let source = try CookieSource(url: "https://www.example.com/", jar.jar.rules)
     let selection = jar.jar.selection(for: source, isUse: true)
@@ -50,7 +50,7 @@ struct CookieSendingRulesTests {
 
   @Test("A domain over its limit loses expired cookies first, then insecure ones, each by last use")
   func crowdedDomain() throws {
-    let jar = TestJar(try CookieRules(maximumCookiesPerDomain: 50))
+    let jar = TestJar(CookieRules(maximumCookiesPerDomain: 50))
     try jar.set("short=1; Max-Age=5; Secure")
     for number in 0..<49 { try jar.set("c\(number)=1; \(number == 20 || number == 30 ? "" : "Secure")") }
     // Two cookies are not secure. One of them is used again before the next eviction.
@@ -87,20 +87,12 @@ struct CookieSendingRulesTests {
 
   @Test("Ten thousand cookies are found by their domains")
   func many() throws {
-    let jar = TestJar(try CookieRules(maximumCookies: 10_000))
+    let jar = TestJar(CookieRules(maximumCookies: 10_000))
     for number in 0..<10_000 { try jar.set("n=\(number); Domain=d\(number).com", from: "https://www.d\(number).com/") }
     for number in stride(from: 0, to: 10_000, by: 7) {
       #expect(try jar.sent(to: "https://a.b.d\(number).com/") == "n=\(number)")
     }
     #expect(try jar.sent(to: "https://d10000.com/") == "")
-  }
-
-  @Test(
-    "Limits below those of the standard are refused", arguments: [(49, 3000, 4096), (50, 2999, 4096), (50, 3000, 4095)])
-  func limits(domain: Int, all: Int, field: Int) {
-    #expect(throws: ConfigurationError.self) {
-      try CookieRules(maximumCookiesPerDomain: domain, maximumCookies: all, maximumFieldBytes: field)
-    }
   }
 
   @Test(
@@ -112,11 +104,11 @@ struct CookieSendingRulesTests {
     #expect(throws: TransportError.self) { try jar.jar.receive(["a=b"], from: url) }
   }
 
-  @Test("Ending the session removes cookies without expiry; others can be removed explicitly")
+  @Test("Cookies without expiry, and others, are removed by a condition")
   func removing() throws {
     let jar = TestJar()
     for line in ["a=1", "b=1; Max-Age=60", "c=1; Max-Age=60"] { try jar.set(line) }
-    jar.jar.endSession()
+    jar.jar.remove { $0.expiry == nil }
     jar.jar.remove { $0.name == "c" }
     #expect(try jar.sent() == "b=1")
     #expect("\(jar.jar)" == "a jar with 1 cookie")

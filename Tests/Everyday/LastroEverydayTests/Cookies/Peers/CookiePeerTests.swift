@@ -4,6 +4,7 @@ import Foundation
 import Lastro
 import LastroCurl
 import LastroEveryday
+import LastroWire
 import PeerSupport
 import TestSupport
 import Testing

@@ -14,7 +14,7 @@ struct EventTimeTests {
 
   private func never() -> EventStreamOptions {
     var options = EventStreamOptions()
-    options.reconnection = .never
+    options.maximumReconnections = 0
     return options
   }
 
@@ -78,7 +78,7 @@ struct EventTimeTests {
     let error = try #require(await read.error)
     #expect(error.words == "timeout/first_event_timeout")
     #expect(error.message == "no event arrived within 90 s of the response's head, although other bytes did")
-    #expect(error.hint == "raise EventStreamOptions.firstEvent if the server needs that long")
+    #expect(error.hint == "raise the parameter firstEvent if the server needs that long")
   }
 
   @Test("A flood of comments does not outlast the limit for the first event")

@@ -18,8 +18,8 @@ private final class EndRecorder: FetchObserver {
   let ends = EventRecorder<(callID: UInt64, words: String)>()
 
   func observe(_ event: FetchEvent) {
-    guard case .bodyEnded(let end) = event.kind else { return }
-    ends.record((event.callID, end.error?.words ?? "whole"))
+    guard case .bodyEnded(_, let error, _) = event.kind else { return }
+    ends.record((event.callID, error?.words ?? "whole"))
   }
 
   var words: [String] { ends.events.map(\.words) }
@@ -42,10 +42,10 @@ struct StreamEndReportTests {
 
   /// Reads models until the stream ends.
   private func readModels(
-    _ texts: String..., until end: EventMark = .none, failure: EventMark = .none, lineBytes: Int = 1_000
+    _ texts: String..., until end: EventMark = .none, failure: EventMark = .none, eventBytes: Int = 1_000
   ) async throws -> HTTPFetchError<APIFailure>? {
     var options = EventStreamOptions()
-    options.maximumLineBytes = lineBytes
+    options.maximumEventBytes = eventBytes
     let source = FedSource()
     for text in texts { source.feed(text) }
     source.end()
@@ -120,12 +120,13 @@ struct StreamEndReportTests {
   @Test("An error thrown while reading a stream is a failure for observers, with its own code")
   func refusals() async throws {
     #expect(try await readModels("data: [1]\n\n")?.words == "decode/undecodable")
-    #expect(try await readModels("data: 0123456789abcdef\n\n", lineBytes: 10)?.words == "limit/event_too_large")
+    #expect(try await readModels("data: 0123456789abcdef\n\n", eventBytes: 10)?.words == "limit/event_too_large")
     let page = stack(.events("<html>", type: "text/html")).events(try resource())
     #expect(await page.read().error?.words == "response/unexpected_content_type")
     let lines = stack(.events("{\"text\":1}\n")).jsonLines(Chunk.self, of: try resource())
     #expect(await lines.outcome().error?.words == "decode/undecodable")
-    let texts = try await stack(.stream(["0123456789"])).lines(of: RawHTTPResource.test(), maximumBytes: 4)
+    let log = try await stack(.stream(["0123456789"])).stream(RawHTTPResource.test()).value
+    let texts = log.lines(maximumBytes: 4)
     #expect(await words { for try await _ in texts {} } == "limit/event_too_large")
     let body = try await stack(.stream(["0123456789"])).stream(RawHTTPResource.test()).value
     #expect(await words { try await body.collect(upTo: 4) } == "limit/body_too_large")

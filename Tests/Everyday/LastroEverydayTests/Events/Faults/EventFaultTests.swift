@@ -38,9 +38,7 @@ struct EventFaultTests {
       case nil: Self.answer("retry: 1\nid: 1\ndata: a\n\n")
       }
     }
-    var options = EventStreamOptions()
-    options.reconnection = .always(failures: 2)
-    let stream = try stack().events(try ResourceRequest(url: server.baseURL), options: options)
+    let stream = try stack().events(.get(server.baseURL), maximumReconnections: 2)
     let data = await stream.data()
     if fault == .truncateBody(after: 30) {
       #expect(data == ["a", "b", "last"])
@@ -66,7 +64,7 @@ struct EventFaultTests {
     var request = try ResourceRequest(url: server.baseURL)
     request.options.timeouts = .streaming
     request.options.timeouts?.idle = .milliseconds(300)
-    #expect(await (try stack()).events(request).data() == ["a", "b"])
+    #expect(await (try stack()).events(.raw(request)).data() == ["a", "b"])
   }
 
   @Test("An event of 100 MB is refused while it arrives, and is not requested again")
@@ -82,7 +80,7 @@ struct EventFaultTests {
         written.withLock { $0 += piece.count }
       }
     }
-    let data = await (try stack()).events(try ResourceRequest(url: server.baseURL)).data()
+    let data = await (try stack()).events(.get(server.baseURL)).data()
     #expect(data == ["a", "limit/event_too_large"])
     // The buffers of the system and of the engine hold less than this.
     #expect(written.withLock { $0 } < 40 << 20)
@@ -99,7 +97,7 @@ struct EventFaultTests {
       connection.stall()
       isGone.withLock { $0 = true }
     }
-    for try await event in try stack().events(try ResourceRequest(url: server.baseURL)) {
+    for try await event in try stack().events(.get(server.baseURL)) {
       #expect(event.data == "a")
       break
     }

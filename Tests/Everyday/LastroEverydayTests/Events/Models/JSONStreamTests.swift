@@ -17,18 +17,16 @@ private struct Part: Decodable, Sendable, Equatable {
 @Suite("Streams of JSON", .timeLimit(.minutes(5)))
 struct JSONStreamTests {
   private func read(
-    _ step: ScriptedTransport.Step, _ options: JSONStreamOptions = .init(), endsWhenDone: Bool = false
+    _ step: ScriptedTransport.Step, maximumTextBytes: Int = 1 << 20, endsWhenDone: Bool = false
   ) async throws -> [String] {
     let transport = ScriptedTransport([step])
     let isLast: (@Sendable (Part) -> Bool)? = if endsWhenDone { { $0.done ?? false } } else { nil }
     let stream = eventStack(transport).jsonLines(
-      Part.self, of: try RawHTTPResource.test(.post), options: options, until: isLast)
+      Part.self, of: try RawHTTPResource.test(.post), maximumTextBytes: maximumTextBytes, until: isLast)
     let (parts, error) = await stream.outcome()
     try transport.verify()
     return parts.map(\.text) + (error.map { [$0.words] } ?? [])
   }
-
-  private static let sequence = JSONStreamOptions(framing: .textSequence)
 
   @Test("Each line is a model, whatever the content type, also an unterminated last line")
   func lines() async throws {
@@ -38,31 +36,18 @@ struct JSONStreamTests {
     }
   }
 
-  @Test("Each text of a sequence is a model, and a truncated one is a failure")
-  func sequences() async throws {
-    #expect(try await read(.events("\u{1E}{\"text\":\"a\"}\n\u{1E}{\"text\":\"b\"}"), Self.sequence) == ["a", "b"])
-    #expect(
-      try await read(.events("\u{1E}{\"text\":\"a\"}\n\u{1E}{\"text\":"), Self.sequence) == [
-        "a", "response/truncated_stream",
-      ])
-    #expect(try await read(.events("{\"text\":\"a\"}\n"), Self.sequence) == ["response/protocol_violation"])
-  }
-
   @Test("The request accepts these types, unless the caller sets Accept")
   func accept() async throws {
-    let transport = ScriptedTransport([.events(""), .events(""), .events("")])
+    let transport = ScriptedTransport([.events(""), .events("")])
     let stack = eventStack(transport)
-    let resources = [try RawHTTPResource.test(), try .test(), try .test(fields: [.accept: "application/json"])]
-    for (resource, isSequence) in zip(resources, [false, true, false]) {
-      let stream =
-        isSequence ? stack.jsonSequence(Part.self, of: resource) : stack.jsonLines(Part.self, of: resource)
-      _ = await stream.outcome()
+    for resource in [try RawHTTPResource.test(), try .test(fields: [.accept: "application/json"])] {
+      _ = await stack.jsonLines(Part.self, of: resource).outcome()
     }
     #expect(
       transport.requests.map { $0.head.headerFields[.accept] } == [
-        "application/x-ndjson, application/jsonl, application/json;q=0.5", "application/json-seq", "application/json",
+        "application/x-ndjson, application/jsonl, application/json;q=0.5", "application/json",
       ])
-    #expect(transport.requests.map(\.idleTimeout) == [.seconds(300), .seconds(300), .seconds(300)])
+    #expect(transport.requests.map(\.idleTimeout) == [.seconds(300), .seconds(300)])
   }
 
   @Test("The last model ends the stream, and an earlier end is a failure")
@@ -82,20 +67,17 @@ struct JSONStreamTests {
 
   @Test("A text over the limit, and one that does not decode, end the stream")
   func limits() async throws {
-    var options = JSONStreamOptions()
-    options.maximumTextBytes = 15
     let lines = "{\"text\":\"a\"}\n{\"text\":\"bbbbbbb\"}\n"
-    #expect(try await read(.events(lines), options) == ["a", "limit/event_too_large"])
+    #expect(try await read(.events(lines), maximumTextBytes: 15) == ["a", "limit/event_too_large"])
     #expect(try await read(.events("{\"text\":\"a\"}\n{}\n{\"text\":\"c\"}\n")) == ["a", "decode/undecodable"])
   }
 
   @Test("Invalid options are refused before anything is sent")
   func badOptions() async throws {
-    for edit in [{ $0.maximumTextBytes = 0 }, { $0.firstText = .zero }] as [(inout JSONStreamOptions) -> Void] {
-      var options = JSONStreamOptions()
-      edit(&options)
+    for (bytes, limit) in [(0, nil), (1, .zero)] as [(Int, Duration?)] {
       let transport = ScriptedTransport()
-      let stream = eventStack(transport).jsonLines(Part.self, of: try RawHTTPResource.test(), options: options)
+      let stream = eventStack(transport).jsonLines(
+        Part.self, of: try RawHTTPResource.test(), maximumTextBytes: bytes, firstText: limit)
       #expect(await stream.outcome().error?.words == "request/invalid_option")
       #expect(transport.requests.isEmpty)
     }

@@ -48,6 +48,17 @@ struct TextLinesTests {
     #expect(try await read("a\n", maximumBytes: 0) == ["limit/event_too_large"])
   }
 
+  @Test("Errors of the lines of a stream name its request, without secrets")
+  func request() async throws {
+    let cut = TransportError(stage: .response, code: .truncatedBody, message: "cut", requestSent: true)
+    let stack = eventStack(ScriptedTransport([.stream(["one\ntw"], failure: cut), .stream(["123456789"])]))
+    for code in ["response/truncated_body: cut", "limit/event_too_large: a line of the body is longer than 8 bytes"] {
+      let body = try await stack.stream(RawHTTPResource.test(url: "https://example.com/log?token=hush")).value
+      let error = try await transportError { for try await _ in body.lines(maximumBytes: 8) {} }
+      #expect("\(error)".hasPrefix("\(code); GET https://example.com/log?token=***"), "\(error)")
+    }
+  }
+
   @Test("The limit excludes line ends, in any split")
   func limitWithoutEnds() async throws {
     let tooLarge = "limit/event_too_large"

@@ -28,7 +28,7 @@ struct EventPeerTests {
 
   @Test("Events continue across clean ends until a 204")
   func orders() async throws {
-    let stream = try stack().events(try request("/orders/7"))
+    let stream = try stack().events(.raw(try request("/orders/7")))
     let (events, error) = await stream.read()
     #expect(error == nil)
     #expect(events.map(\.lastEventID) == (1...9).map(String.init))
@@ -37,7 +37,7 @@ struct EventPeerTests {
 
   @Test("Events continue after cut connections, without duplicates or gaps")
   func cut() async throws {
-    let orders = try stack().events(try request("/cut/7")).decoding(Order.self)
+    let orders = try stack().events(.raw(try request("/cut/7"))).decoding(Order.self)
     let (elements, error) = await orders.outcome()
     #expect(error == nil)
     #expect(elements.map(\.number) == Array(1...8))
@@ -47,9 +47,7 @@ struct EventPeerTests {
   func gzip() async throws {
     let stack = try stack()
     let name = "\(UInt64.random(in: 0 ... .max))"
-    var options = EventStreamOptions()
-    options.reconnection = .never
-    var events = stack.events(try request("/gzip/\(name)"), options: options).makeAsyncIterator()
+    var events = stack.events(.raw(try request("/gzip/\(name)")), maximumReconnections: 0).makeAsyncIterator()
     for number in 0..<3 {
       // The server sends the next event only after this request.
       _ = try await stack.fetch(.raw(try request("/pass/\(name)")))
@@ -66,7 +64,7 @@ struct EventPeerTests {
   func chat() async throws {
     let name = "\(UInt64.random(in: 0 ... .max))"
     let request = try request("/chat/\(name)", method: "POST", body: .raw(Data("half a word".utf8)))
-    let words = try stack().events(request).decoding(Word.self, until: .data("[DONE]"))
+    let words = try stack().events(.raw(request)).decoding(Word.self, until: .data("[DONE]"))
     let (elements, error) = await words.outcome()
     #expect(error == nil)
     #expect(elements.map(\.text) == ["half", "a", "word"])
@@ -77,7 +75,7 @@ struct EventPeerTests {
   func half() async throws {
     let name = "\(UInt64.random(in: 0 ... .max))"
     let request = try request("/half/\(name)", method: "POST", body: .raw(Data("half a word".utf8)))
-    let words = try stack().events(request).decoding(Word.self, until: .data("[DONE]"))
+    let words = try stack().events(.raw(request)).decoding(Word.self, until: .data("[DONE]"))
     let (elements, error) = await words.outcome()
     #expect(error?.words == "response/truncated_stream")
     #expect(elements.map(\.text) == ["half", "a"])
@@ -87,7 +85,7 @@ struct EventPeerTests {
   @Test("JSON Lines are delivered as they arrive")
   func lines() async throws {
     let request = try request("/lines/x", method: "POST", body: .raw(Data("a b c".utf8)))
-    let lines = try stack().jsonLines(Word.self, of: RawHTTPResource(request: request))
+    let lines = try stack().jsonLines(Word.self, of: RawHTTPResource.raw(request))
     let (elements, error) = await lines.outcome()
     #expect(error == nil)
     #expect(elements.map(\.text) == ["a", "b", "c"])

@@ -166,14 +166,38 @@ struct EventStreamTests {
   }
 
   @Test(
-    "An event, a line or an ID over its limit ends the stream permanently",
+    "An event or an ID over its limit ends the stream permanently",
     arguments: [
-      ("data: 1234\ndata: 1234\ndata: 1234\n\n", "event"), ("data: 1234567890123456789\n\n", "line"),
+      ("data: 1234\ndata: 1234\ndata: 1234\n\n", "event"), ("data: 1234567890123456789\n\n", "event"),
       ("id: 12345678\n\n", "identifier"),
     ])
   func limits(text: String, what: String) async throws {
+    try await expectLimit(text, what)
+  }
+
+  @Test("A line over the limit ends the stream permanently, even if it is a comment that has not ended")
+  func longLine() async throws {
+    try await expectLimit(":" + String(repeating: "x", count: (1 << 20) + 6), "line")
+  }
+
+  @Test("Comments, names and identifiers may be longer than the data of an event")
+  func longFields() async throws {
     var options = EventStreamOptions()
-    (options.maximumEventBytes, options.maximumLineBytes, options.maximumIDBytes) = (10, 20, 7)
+    options.maximumEventBytes = 10
+    let id = String(repeating: "7", count: 4 << 10)
+    let name = String(repeating: "n", count: 100)
+    let source = FedSource()
+    source.feed(":" + String(repeating: " ", count: 2_048) + "\nid: \(id)\nevent: \(name)\ndata: 1234567890\n\n")
+    source.end()
+    let transport = ScriptedTransport([.events(source), .answer(204)])
+    let (events, error) = await eventStack(transport).events(try .test(), options: options).read()
+    #expect(events == [ServerSentEvent(name: name, data: "1234567890", lastEventID: id)])
+    #expect(error == nil)
+  }
+
+  private func expectLimit(_ text: String, _ what: String) async throws {
+    var options = EventStreamOptions()
+    (options.maximumEventBytes, options.maximumIDBytes) = (10, 7)
     let source = FedSource()
     source.feed("data: a\n\n" + text)
     let transport = ScriptedTransport([.events(source)])
@@ -188,8 +212,8 @@ struct EventStreamTests {
   @Test("Invalid options are refused before anything is sent")
   func badOptions() async throws {
     let edits: [(inout EventStreamOptions) -> Void] = [
-      { $0.maximumEventBytes = 0 }, { $0.maximumLineBytes = -1 }, { $0.maximumIDBytes = 0 }, { $0.firstEvent = .zero },
-      { $0.reconnection = .always(failures: -1) }, { $0.lastEventID = "a\nb" }, { $0.lastEventID = "\u{0}" },
+      { $0.maximumEventBytes = 0 }, { $0.firstEvent = .zero }, { $0.maximumReconnections = -1 },
+      { $0.lastEventID = "a\nb" }, { $0.lastEventID = "\u{0}" },
       { $0.lastEventID = String(repeating: "x", count: 4097) },
     ]
     for edit in edits {
@@ -320,7 +344,7 @@ func eventStack(
   }
 }
 
-extension EventStream {
+extension EventStream where Element == ServerSentEvent {
   /// Reads at most `count` events, and returns them with the error that ended the stream, if any.
   func read(_ count: Int = .max) async -> (events: [ServerSentEvent], error: HTTPFetchError<APIError>?) {
     var events: [ServerSentEvent] = []

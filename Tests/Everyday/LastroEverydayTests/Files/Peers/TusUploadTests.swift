@@ -33,7 +33,7 @@ struct TusUploadTests {
     var options = UploadOptions(.tus)
     options.bytesPerAppend = bytesPerAppend
     options.metadata = ["filename": "ä.bin"]
-    let upload = try await stack.upload(file: folder.file("f"), to: .get(Self.files()), options: options)
+    let upload = try await stack.uploadFile(folder.file("f"), to: .get(Self.files()), options: options)
     #expect(upload.requests == (bytesPerAppend == nil ? 2 : 11))
     #expect(try await stack.fetch(.get(#require(upload.url))).value == content)
     await stack.shutDown(cancelling: true)
@@ -58,7 +58,8 @@ struct TusUploadTests {
     task.cancel()
     _ = await task.result
     let token = try #require(kept.withLock { $0 })
-    let upload = try await stack.resumeUpload(token, of: folder.file("f"), as: .get(files))
+    let upload = try await stack.uploadFile(
+      folder.file("f"), to: .get(files), resuming: token, options: UploadOptions())
     #expect(upload.resumedFrom > 0 && upload.url == token.url)
     #expect(try await stack.fetch(.get(token.url)).value == content)
     await stack.shutDown(cancelling: true)
@@ -78,7 +79,7 @@ struct TusUploadTests {
     try await stack.cancelUpload(token, as: .get(files))
     try await stack.cancelUpload(token, as: .get(files))
     let error = await #expect(throws: HTTPFetchError<any Error>.self) {
-      try await stack.resumeUpload(token, of: folder.file("f"), as: .get(files))
+      try await stack.upload(file: folder.file("f"), to: .get(files), resuming: token)
     }
     #expect(error?.statusCode == .notFound)
     await stack.shutDown(cancelling: true)

@@ -33,14 +33,14 @@ struct SegmentTests {
     var plan = SegmentPlan(total: 70, done: done, count: 2, least: 100)
     #expect(plan.segments == [.init(next: 0, end: 10), .init(next: 20, end: 30)])
     var refills = [plan.refill(0)]
-    plan.take(10, of: 1)
+    plan.recordWritten(10, of: 1)
     refills.append(plan.refill(1))
     #expect(plan.segments == [.init(next: 0, end: 10), .init(next: 40, end: 50)])
-    plan.take(10, of: 0)
+    plan.recordWritten(10, of: 0)
     refills.append(plan.refill(0))
     #expect(plan.segments == [.init(next: 60, end: 70), .init(next: 40, end: 50)])
-    plan.take(10, of: 0)
-    plan.take(10, of: 1)
+    plan.recordWritten(10, of: 0)
+    plan.recordWritten(10, of: 1)
     refills += [plan.refill(0), plan.refill(1)]
     #expect(refills == [false, true, true, false, false] && plan.isComplete)
   }
@@ -65,7 +65,7 @@ struct SegmentTests {
         let segment = plan.segments[index]
         let count = Int64.random(in: 1...64, using: &generator)
         for byte in segment.next..<min(segment.end, segment.next + count) { taken[Int(byte)] += 1 }
-        plan.take(count, of: index)
+        plan.recordWritten(count, of: index)
         if plan.segments[index].rest == 0 { _ = plan.refill(index) }
         #expect(zip(plan.done, plan.done.dropFirst()).allSatisfy { $0.to < $1.from })
         #expect(plan.segments.count <= most)

@@ -79,9 +79,10 @@ struct InterimResponseTests {
     engine.connection.proxy = .none
     engine.connection.httpVersion = version
     let stack = try CurlNetworkStack(engine, configuration: .patient)
-    var options = UploadOptions(.draft)
+    var options = UploadOptions()
+    options.usesDraft = true
     options.sendsContentAtOnce = true
-    let upload = try await stack.upload(file: folder.file("f"), to: .get("\(server.baseURL)/files"), options: options)
+    let upload = try await stack.uploadFile(folder.file("f"), to: .get("\(server.baseURL)/files"), options: options)
     #expect(upload.requests == 1)
     #expect(upload.length == Int64(Self.pieces * Self.pieceBytes))
     await stack.shutDown(cancelling: true)

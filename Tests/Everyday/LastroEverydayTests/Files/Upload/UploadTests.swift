@@ -340,7 +340,7 @@ final class UploadOrigin: Sendable {
   private let dialect: UploadProtocol
   private let location: String
   private let mostAtOnce: Int?
-  private let files = SimulatedFiles()
+  let files = SimulatedFiles()
   private let state: Lock<State>
 
   init(bytes: Int, _ dialect: UploadProtocol, _ deeds: [Deed] = [], location: String = "/u/1", mostAtOnce: Int? = nil) {
@@ -373,11 +373,10 @@ final class UploadOrigin: Sendable {
     let transport = ScriptedTransport { (request, _) throws(TransportError) in try await self.answer(request) }
     let stack = TransportNetworkStack(transport, time: clock.timeSource)
     let resource = RawHTTPResource.raw(request, options: state.withLock { $0.options })
-    if let token { return try await stack.resumeUpload(token, of: "/f", as: resource, options: options) }
-    return try await stack.upload(file: "/f", to: resource, options: options)
+    return try await stack.uploadFile("/f", to: resource, resuming: token, options: options)
   }
 
-  private func answer(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+  func answer(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     let isContent = request.head.method == .patch || request.head.headerFields[.uploadComplete] == "?1"
     let (deed, redirect) = state.withLock { state in
       state.requests.append(request)

@@ -174,7 +174,7 @@ struct MultipartFormTests {
     let sent = try RequestBody.multipart(outer)
     var parts = try ResponseBody(try await sent.sent()).parts(contentType: sent.contentType).makeAsyncIterator()
     let part = try #require(try await parts.next())
-    var within = try part.body.parts(contentType: part.fields[.contentType]).makeAsyncIterator()
+    var within = try part.body.parts(of: part.fields).makeAsyncIterator()
     #expect(try await within.next()?.body.collect(upTo: 10) == Data("1".utf8))
     #expect(try await within.next() == nil)
     #expect(try await parts.next() == nil)

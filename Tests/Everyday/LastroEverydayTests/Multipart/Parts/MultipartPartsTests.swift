@@ -47,11 +47,12 @@ struct MultipartPartsTests {
   private static let message =
     "--b\r\nContent-Type: text/plain\r\n\r\nfirst part\r\n--b\r\nX-A: 1\r\n\r\nsecond part\r\n--b\r\n\r\nthird\r\n--b--\r\n"
 
-  private func parts(_ source: Source, type: String = "multipart/mixed; boundary=b", limits: MultipartLimits = .init())
-    throws
-    -> some AsyncSequence<MultipartPart, TransportError> & Sendable
-  {
-    try ResponseBody(source: source).parts(contentType: type, limits: limits)
+  private func parts(
+    _ source: Source, type: String = "multipart/mixed; boundary=b", maximumParts: Int? = nil,
+    maximumHeadBytes: Int = 16 * 1024, maximumFields: Int = 32
+  ) throws -> some AsyncSequence<MultipartPart, TransportError> & Sendable {
+    try ResponseBody(source: source).parts(
+      contentType: type, maximumParts: maximumParts, maximumHeadBytes: maximumHeadBytes, maximumFields: maximumFields)
   }
 
   @Test("Parts arrive one by one, with heads and bodies")
@@ -168,7 +169,7 @@ struct MultipartPartsTests {
       let source = OpenBody(text)
       let isEnded = Lock(false)
       let head = HTTPResponse(status: .ok, headerFields: [.contentType: "multipart/mixed; boundary=b"])
-      let parts = try ResponseBody(source: source).parts(of: ResourceResponse(head: head, url: "https://a.test/"))
+      let parts = try ResponseBody(source: source).parts(of: head.headerFields)
       let reading = Task {
         for try await _ in parts {}
         isEnded.withLock { $0 = true }
@@ -192,23 +193,17 @@ struct MultipartPartsTests {
 
   @Test("Limits are enforced, and invalid limits refused")
   func limits() async throws {
-    var limits = MultipartLimits()
-    limits.maximumParts = 2
-    let counted = await words { for try await _ in try parts(Source(Self.message), limits: limits) {} }
+    let counted = await words { for try await _ in try parts(Source(Self.message), maximumParts: 2) {} }
     #expect(counted == "limit/too_many_parts")
-    limits = MultipartLimits()
-    limits.maximumHeadBytes = 10
-    let large = await words { for try await _ in try parts(Source(Self.message), limits: limits) {} }
+    let large = await words { for try await _ in try parts(Source(Self.message), maximumHeadBytes: 10) {} }
     #expect(large == "limit/head_too_large")
-    limits.maximumFields = -1
-    #expect(throws: TransportError.self) { try parts(Source(""), limits: limits) }
-    let head = HTTPResponse(status: .ok, headerFields: [.contentType: "multipart/mixed; boundary=b"])
-    let response = ResourceResponse(head: head, url: "https://a.test/")
+    #expect(throws: TransportError.self) { try parts(Source(""), maximumFields: -1) }
+    let fields: HTTPFields = [.contentType: "multipart/mixed; boundary=b"]
     let body = Data(Self.message.utf8)
     let chosen = [
-      await words { for try await _ in try ResponseBody(body).parts(of: response, maximumParts: 2) {} },
-      await words { for try await _ in try ResponseBody(body).parts(of: response, maximumHeadBytes: 10) {} },
-      await words { for try await _ in try ResponseBody(body).parts(of: response, maximumFields: 0) {} },
+      await words { for try await _ in try ResponseBody(body).parts(of: fields, maximumParts: 2) {} },
+      await words { for try await _ in try ResponseBody(body).parts(of: fields, maximumHeadBytes: 10) {} },
+      await words { for try await _ in try ResponseBody(body).parts(of: fields, maximumFields: 0) {} },
     ]
     #expect(chosen == ["limit/too_many_parts", "limit/head_too_large", "limit/head_too_large"])
   }
@@ -223,8 +218,7 @@ struct MultipartPartsTests {
     ])
   func types(type: String, failure: String) async throws {
     #expect(await words { try parts(Source(Self.message), type: type) } == failure)
-    let bare = ResourceResponse(head: HTTPResponse(status: .ok), url: "https://a.test/")
-    #expect(await words { try ResponseBody(Data()).parts(of: bare) } == "response/unexpected_content_type")
+    #expect(await words { try ResponseBody(Data()).parts(of: [:]) } == "response/unexpected_content_type")
   }
 
   @Test("Names and file names are read as written by browsers and by RFC 6266")
@@ -270,7 +264,7 @@ struct MultipartPartsTests {
     let gate = Watched(false)
     let source = ScriptedBody { _ = await gate.wait(until: { $0 }) }
     let head = HTTPResponse(status: .ok, headerFields: [.contentType: "multipart/mixed; boundary=b"])
-    let parts = try ResponseBody(source: source).parts(of: ResourceResponse(head: head, url: "https://a.test/"))
+    let parts = try ResponseBody(source: source).parts(of: head.headerFields)
     let first = Task { () throws(TransportError) in
       var iterator = parts.makeAsyncIterator()
       return try await iterator.next(isolation: #isolation)?.name

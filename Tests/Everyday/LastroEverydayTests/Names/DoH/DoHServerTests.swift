@@ -39,8 +39,9 @@ struct DoHServerTests {
   func python() async throws {
     let peer = try await PythonDoHPeer.start()
     let clock = ManualClock()
-    let names = CachingResolver(
-      over: try Self.resolver(["http://127.0.0.1:\(peer.port)/dns-query"], over: Self.stack()), time: clock.timeSource)
+    let names = try CachingResolver(
+      doh: ["http://127.0.0.1:\(peer.port)/dns-query"], over: Self.stack(), timeout: .seconds(600),
+      time: clock.timeSource)
     let server = try LoopbackServer.http { _ in .text("fine") }
     let stack = try Self.stack { $0.resolver = names }
     for host in ["far.test", "alias.test"] {

@@ -46,8 +46,8 @@ struct FamilyAnswersTests {
       for second in Kind.allCases {
         for order in [[FamilyAnswers.Family.ipv4, .ipv6], [.ipv6, .ipv4]] {
           var answers = FamilyAnswers()
-          _ = answers.take(Self.outcome(order[0] == .ipv4 ? first : second, order[0]), of: order[0])
-          let step = answers.take(Self.outcome(order[1] == .ipv4 ? first : second, order[1]), of: order[1])
+          _ = answers.recordOutcome(Self.outcome(order[0] == .ipv4 ? first : second, order[0]), of: order[0])
+          let step = answers.recordOutcome(Self.outcome(order[1] == .ipv4 ? first : second, order[1]), of: order[1])
           #expect(Self.word(step) == Self.whole[first]?[second], "\(first), \(second), \(order)")
         }
       }
@@ -59,7 +59,7 @@ struct FamilyAnswersTests {
     for family in FamilyAnswers.Family.allCases {
       for kind in Kind.allCases {
         var answers = FamilyAnswers()
-        let step = Self.word(answers.take(Self.outcome(kind, family), of: family))
+        let step = Self.word(answers.recordOutcome(Self.outcome(kind, family), of: family))
         #expect(step == (kind == .found && family == .ipv4 ? "wait briefly" : "wait"), "\(kind), \(family)")
         guard step == "wait briefly" else { continue }
         // The lifetime is short, so that the other family is looked up again soon.

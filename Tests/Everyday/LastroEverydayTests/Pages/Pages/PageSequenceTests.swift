@@ -26,11 +26,12 @@ struct PageSequenceTests {
   }
 
   private func numbers(
-    _ transport: ScriptedTransport, url: String = url, headers: RawHeaders = [:], options: PageOptions = .init()
-  )
-    -> PageSequence<[Int], TextAPIError>
-  {
-    TransportNetworkStack(transport).pages(Numbers.get(url, headers: headers), by: .link, options: options)
+    _ transport: ScriptedTransport, url: String = url, headers: RawHeaders = [:], maximumPages: Int = 1000,
+    origins: Set<Origin> = [], fetchesAhead: Bool = false
+  ) -> PageSequence<[Int], TextAPIError> {
+    TransportNetworkStack(transport).pages(
+      Numbers.get(url, headers: headers), by: .link, maximumPages: maximumPages, origins: origins,
+      fetchesAhead: fetchesAhead)
   }
 
   /// Returns the pages, and the stage and code of the error that ended them, if any.
@@ -107,32 +108,30 @@ struct PageSequenceTests {
     #expect(read.pages == [[1]] && read.end == end)
     #expect(transport.requests.count == 1)
     var iterator = numbers(ScriptedTransport([link(target, "[1]")])).makeAsyncIterator()
-    #expect(try await iterator.next()?.resumePoint == nil)
+    #expect(try await iterator.next()?.next == nil)
   }
 
   @Test("A declared origin is followed, except over http")
   func declared() async throws {
-    var options = PageOptions()
-    options.origins = [try Origin("https://other.example.org"), try Origin("http://other.example.org")]
+    let origins: Set<Origin> = [try Origin("https://other.example.org"), try Origin("http://other.example.org")]
     let transport = ScriptedTransport([link("https://other.example.org/2", "[1]"), .answer(200, body: "[2]")])
-    #expect(await all(numbers(transport, options: options)).pages == [[1], [2]])
+    #expect(await all(numbers(transport, origins: origins)).pages == [[1], [2]])
     let plain = ScriptedTransport([link("http://other.example.org/2", "[1]")])
-    #expect(await all(numbers(plain, options: options)).end == "request/insecure_redirect")
+    #expect(await all(numbers(plain, origins: origins)).end == "request/insecure_redirect")
   }
 
   @Test("A page at a declared origin may link to the resource's own, and to no third one")
   func ownOrigin() async throws {
-    var options = PageOptions()
-    options.origins = [try Origin("https://other.example.org")]
+    let origins: Set<Origin> = [try Origin("https://other.example.org")]
     let back = ScriptedTransport([
       link("https://other.example.org/2", "[1]"), link("https://api.example.org/3", "[2]"), .answer(200, body: "[3]"),
     ])
-    let read = await all(numbers(back, options: options))
+    let read = await all(numbers(back, origins: origins))
     #expect(read.pages == [[1], [2], [3]] && read.end == nil)
     let third = ScriptedTransport([
       link("https://other.example.org/2", "[1]"), link("https://third.example.org/3", "[2]"),
     ])
-    #expect(await all(numbers(third, options: options)).end == "request/foreign_page")
+    #expect(await all(numbers(third, origins: origins)).end == "request/foreign_page")
   }
 
   @Test("A cycle of pages ends where it closes")
@@ -149,9 +148,7 @@ struct PageSequenceTests {
         head: HTTPResponse(status: .ok, headerFields: [.link: "<?page=\(number)>; rel=next"]),
         body: ResponseBody(Data("[1]".utf8)))
     }
-    var options = PageOptions()
-    options.maximumPages = 3
-    let read = await all(numbers(transport, options: options))
+    let read = await all(numbers(transport, maximumPages: 3))
     #expect(read.pages.count == 3 && read.end == "request/too_many_pages")
     #expect(await all(numbers(transport)).pages.count == 1000)
   }
@@ -215,10 +212,8 @@ struct PageSequenceTests {
     #expect(lazy.requests.count == 0)
     #expect(try await iterator.next()?.value == [1])
     #expect(lazy.requests.count == 1)
-    var options = PageOptions()
-    options.fetchesAhead = true
     let eager = ScriptedTransport(steps)
-    iterator = numbers(eager, options: options).makeAsyncIterator()
+    iterator = numbers(eager, fetchesAhead: true).makeAsyncIterator()
     #expect(try await iterator.next()?.value == [1])
     #expect(await eventually { eager.requests.count == 2 })
     #expect(try await iterator.next()?.value == [2])
@@ -230,10 +225,8 @@ struct PageSequenceTests {
   @Test("A prefetched page is cancelled with its sequence")
   func abandoned() async throws {
     let transport = ScriptedTransport([link("?page=2", "[1]"), .hang])
-    var options = PageOptions()
-    options.fetchesAhead = true
     do {
-      var iterator = numbers(transport, options: options).makeAsyncIterator()
+      var iterator = numbers(transport, fetchesAhead: true).makeAsyncIterator()
       _ = try await iterator.next()
       #expect(await eventually { transport.runningRequests == 1 })
     }
@@ -243,9 +236,7 @@ struct PageSequenceTests {
   @Test("Cancelling throws the cancelled error, also for a prefetched page", arguments: [false, true])
   func cancelled(fetchesAhead: Bool) async throws {
     let transport = ScriptedTransport([link("?page=2", "[1]"), .hang])
-    var options = PageOptions()
-    options.fetchesAhead = fetchesAhead
-    let pages = numbers(transport, options: options)
+    let pages = numbers(transport, fetchesAhead: fetchesAhead)
     let task = Task { await all(pages) }
     #expect(await eventually { transport.runningRequests == 1 && transport.requests.count == 2 })
     task.cancel()
@@ -254,7 +245,7 @@ struct PageSequenceTests {
     #expect(await eventually { transport.runningRequests == 0 })
   }
 
-  @Test("A failed page ends the sequence, and a resume point, also a stored one, continues there")
+  @Test("A failed page ends the sequence, and the next of the page before, also a stored one, continues there")
   func resumed() async throws {
     let transport = ScriptedTransport([link("?page=2", "[1]"), .answer(500, body: "down"), .answer(200, body: "[2]")])
     let stack = TransportNetworkStack(transport)
@@ -263,23 +254,23 @@ struct PageSequenceTests {
     let error = await #expect(throws: HTTPFetchError<TextAPIError>.self) { try await iterator.next() }
     #expect(error?.apiError?.text == "down")
     #expect(try await iterator.next() == nil)
-    let kept = try JSONEncoder().encode(first.resumePoint)
-    let point = try JSONDecoder().decode(PageResumePoint.self, from: kept)
-    #expect(point == first.resumePoint && point.index == 1)
+    let kept = try JSONEncoder().encode(first.next)
+    let point = try JSONDecoder().decode(NextPage.self, from: kept)
+    #expect(point == first.next && point.index == 1)
     var pages: [FetchedPage<[Int]>] = []
     for try await page in stack.pages(Numbers.get(Self.url), by: .link, from: point) { pages.append(page) }
-    #expect(pages.map(\.value) == [[2]] && pages.last?.resumePoint == nil)
+    #expect(pages.map(\.value) == [[2]] && pages.last?.next == nil)
     #expect(targets(transport).last == "api.example.org/items?page=2")
   }
 
   @Test(
-    "A resume point at an undeclared origin, or at http, sends nothing",
+    "A stored page at an undeclared origin, or at http, is not requested",
     arguments: [
       ("https://evil.example.org/2", "request/foreign_page"), ("http://api.example.org/2", "request/insecure_redirect"),
     ])
   func forged(url: String, words: String) async throws {
     let point = try JSONDecoder().decode(
-      PageResumePoint.self, from: JSONEncoder().encode(PageResumePoint(next: .url(url), index: 1)))
+      NextPage.self, from: JSONEncoder().encode(NextPage(.url(url), index: 1)))
     let transport = ScriptedTransport([.answer(200, body: "[2]")])
     let read = await all(TransportNetworkStack(transport).pages(Numbers.get(Self.url), by: .link, from: point))
     #expect(read.pages == [] && read.end == words && transport.requests.isEmpty)
@@ -320,20 +311,21 @@ struct PageSequenceTests {
   func parameters() throws {
     let stack = TransportNetworkStack(ScriptedTransport([]))
     let origins: Set<Origin> = [try Origin("https://b.example")]
-    let options = stack.pages(
+    let fetcher = stack.pages(
       Numbers.get(Self.url), by: .link, maximumPages: 2, total: .seconds(3), origins: origins, fetchesAhead: true
-    ).fetcher.options
-    #expect(options.maximumPages == 2 && options.total == .seconds(3))
-    #expect(options.origins == origins && options.fetchesAhead)
+    ).fetcher
+    #expect(fetcher.maximumPages == 2 && fetcher.total == .seconds(3))
+    #expect(fetcher.origins == origins && fetcher.fetchesAhead)
   }
 
   @Test("Elements are returned one by one, across empty pages")
   func items() async throws {
     let transport = ScriptedTransport([link("?page=2", "[1,2]"), link("?page=3", "[]"), .answer(200, body: "[3]")])
     var items: [Int] = []
-    for try await item in numbers(transport).items { items.append(item) }
+    for try await item in numbers(transport).items(\.self) { items.append(item) }
     #expect(items == [1, 2, 3])
-    var refused = numbers(ScriptedTransport([link("https://evil.example.org/", "[4]")])).items.makeAsyncIterator()
+    let foreign = ScriptedTransport([link("https://evil.example.org/", "[4]")])
+    var refused = numbers(foreign).items(\.self).makeAsyncIterator()
     #expect(try await refused.next() == 4)
     await #expect(throws: HTTPFetchError<TextAPIError>.self) { try await refused.next() }
     let cursored = ScriptedTransport([.answer(200, body: "{\"data\":[1,2]}")])

@@ -118,8 +118,8 @@ struct ErrorExamplesTests {
         { try BasicAuthenticator(user: "u", password: "p\n", origins: origins) }, { try AccessToken("a b") },
         { try OAuth2Client(tokenURL: "http://id.example", id: "id", authentication: .basic("s")) },
         {
-          throw OAuth2Error.refused(OAuth2Error.Refusal(error: "invalid_client", errorDescription: "no")).failure
-        }, { throw AccessTokenError.excessiveRefresh(.standard).failure },
+          throw OAuth2Error.refused(.badRequest, error: "invalid_client", description: "no").failure
+        }, { throw AccessTokenError.excessiveRefresh(5).failure },
       ])
   }
 
@@ -297,7 +297,7 @@ struct ErrorExamplesTests {
     let digest = Digest(algorithm: .sha256, value: one)
     await expectTexts(
       #"""
-      request/invalid_option: EventStreamOptions.lastEventID "a\nb" has a control character (give the identifier of an event, as ServerSentEvent.lastEventID has it)
+      request/invalid_option: the parameter lastEventID "a\nb" has a control character (give the identifier of an event, as ServerSentEvent.lastEventID has it)
       request/file_failed: cannot open /d/file: No such file or directory (check that the folder exists, and that this process may write to it)
       request/file_exists: cannot make /d/file: File exists (choose another path, or let the download replace the file (replaces))
       request/disk_full: cannot write to /d/file: No space left on device (free some space: the synced bytes are kept, and a later download resumes from them)
@@ -315,7 +315,7 @@ struct ErrorExamplesTests {
         {
           throw FileFailure(operation: "write to", path: "/d/file", code: ENOSPC).transportError(requestSent: false)
         }, { throw TransportError.digestMismatch(digest, found: two, of: "/d/file") },
-        { try EgressRange("10.0.0.0/33") },
+        { try AddressRange("10.0.0.0/33") },
       ])
   }
 
@@ -347,14 +347,12 @@ struct ErrorExamplesTests {
       request/invalid_body: "a\nb" cannot be a boundary (give 1 to 70 letters, digits or '()+_,-./:=? and no space at the end; or none, to have one drawn)
       request/invalid_header: the part "a\n" of the form has the field Content-Type (leave it out: a part's fields follow from its name, file name and type)
       the cookie has a value and no name (give it a name; CookieJar(acceptsNameless: true) takes cookies without one)
-      maximumCookies is 2000000, out of range (3000…1000000) (give a value in it)
       """#,
       of: [
         { throw TransportError.notAnAddress("far.example\n") },
         { throw TransportError.lookUpFailed(far, "Temporary failure in name resolution", -3) },
         { try RequestBody.multipart(MultipartForm(boundary: "a\nb")) }, { [form] in try RequestBody.multipart(form) },
         { throw ConfigurationError(.nameless, of: Cookie("", "x", domain: "a.com")) },
-        { try CookieRules(maximumCookies: 2_000_000) },
       ])
   }
 
@@ -374,7 +372,7 @@ struct ErrorExamplesTests {
         { throw TransportError.circuitOpen(key, .seconds(4)) },
         { throw TransportError.concurrencyLimited(key, inUse: 20, waiting: 100) },
         { throw TransportError.rateLimited(key, .seconds(30), limit: .seconds(10)) },
-        { throw TransportError.egressDenied(.address(.addressClass(.loopback), target)) },
+        { throw TransportError.egressDenied(.addressClass(.loopback), of: target) },
         { try CircuitBreaker(window: .calls(10)) },
       ])
   }

@@ -23,7 +23,7 @@ struct RefusedCallsTests {
     var configuration = CurlConfiguration()
     configuration.connection.proxy = .none
     let transport = try CurlTransport(configuration)
-    let engine = CurlDialer(transport: transport)
+    let engine = transport
     let tls = DialRequest(host: "a.example", port: 1, tls: DialRequest.TLS())
     var socket = ConnectionOptions()
     socket.unixSocketPath = "/run/a"
@@ -54,16 +54,15 @@ struct RefusedCallsTests {
     #expect(await words { try await NowhereDialer().dialDatagrams(unnamed) } == "request/unsupported")
   }
 
-  @Test("A WebSocket refuses pings, close codes, reasons and fragments that RFC 6455 does not allow")
+  @Test("A WebSocket refuses pings, close codes and reasons that RFC 6455 does not allow")
   func openSocket() async throws {
     let server = try LoopbackWebSocketServer()
-    let socket = try await WebSocketClient(dialer: CurlDialer.shared).connect("ws://127.0.0.1:\(server.port)/")
+    let client = WebSocketClient(dialer: CurlNetworkStack.sharedDialer)
+    let socket = try await client.connect("ws://127.0.0.1:\(server.port)/")
     let calls: [() async throws -> Void] = [
       { try await socket.ping(Data(count: 126)) }, { try await socket.close(WebSocketCloseCode(rawValue: 1006)) },
       { try await socket.close(nil, reason: "a") },
       { try await socket.close(.normal, reason: String(repeating: "a", count: 124)) },
-      { try await socket.sendFragments(.binary) { try await $0.write("a") } },
-      { try await socket.sendFragments(.text) { try await $0.write(Data([1])) } },
     ]
     for (index, call) in calls.enumerated() {
       do {

@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import LastroTesting
+import LastroWire
 import TestSupport
 import Testing
 
@@ -29,10 +30,7 @@ struct RefusedOptionsTests {
     for (index, edit) in edits.enumerated() {
       var configuration = CurlConfiguration()
       edit(&configuration)
-      #expect(throws: ConfigurationError.self, "edit \(index)") {
-        _ = try configuration.pinnedConnection()
-        _ = try configuration.checked()
-      }
+      #expect(throws: ConfigurationError.self, "edit \(index)") { _ = try configuration.checked() }
     }
   }
 
@@ -48,8 +46,7 @@ struct RefusedOptionsTests {
       var options = TLSOptions()
       edit(&options)
       let error = #expect(throws: TransportError.self, "edit \(index)") {
-        try TLSVersions.check(options)
-        try CipherNames.check(options)
+        try options.checkVersionsAndCiphers()
         _ = try ClientIdentities(options)
       }
       #expect(error?.words == "tls/invalid_tls_configuration", "edit \(index)")
@@ -79,15 +76,9 @@ struct RefusedOptionsTests {
     let edits: [(inout WebSocketConfiguration) -> Void] = [
       { $0.subprotocols = ["a b"] }, { $0.subprotocols = ["a", "a"] }, { $0.maximumMessageBytes = 0 },
       { $0.maximumOutgoingFrameBytes = .max }, { $0.maximumFragmentedMessageBytes = 1 }, { $0.closeTimeout = .zero },
-      {
-        $0.compression = WebSocketConfiguration.Compression()
-        $0.compression?.minimumBytes = -1
-      },
-      {
-        $0.compression = WebSocketConfiguration.Compression()
-        $0.compression?.serverMaximumWindowBits = 99
-      },
-      { $0.address = .init(host: "a.example", port: 70_000) }, { $0.address = .init(host: "") },
+      { $0.compression = WebSocketConfiguration.Compression(minimumBytes: -1) },
+      { $0.compression = WebSocketConfiguration.Compression(serverMaximumWindowBits: 99) },
+      { $0.address = ("a.example", 70_000) }, { $0.address = ("", nil) },
     ]
     for (index, edit) in edits.enumerated() {
       var configuration = WebSocketConfiguration()
@@ -100,7 +91,7 @@ struct RefusedOptionsTests {
   @Test("Streams of events and of JSON refuse limits that are not positive, and event IDs that cannot be sent")
   func events() {
     let edits: [(inout EventStreamOptions) -> Void] = [
-      { $0.maximumEventBytes = 0 }, { $0.firstEvent = .zero }, { $0.reconnection = .always(failures: -1) },
+      { $0.maximumEventBytes = 0 }, { $0.firstEvent = .zero }, { $0.maximumReconnections = -1 },
       { $0.lastEventID = "a\nb" }, { $0.lastEventID = String(repeating: "x", count: 4097) },
     ]
     for (index, edit) in edits.enumerated() {
@@ -160,7 +151,7 @@ struct RefusedOptionsTests {
     }
   }
 
-  @Test("Limits of resilience, egress and cookies are checked by their initializers")
+  @Test("Limits of resilience and egress are checked by their initializers")
   func limits() throws {
     let endpoint = try Endpoint("https://a.example.org")
     let attempts: [() throws -> Void] = [
@@ -168,18 +159,16 @@ struct RefusedOptionsTests {
       { _ = try CircuitBreaker(failureRatio: 0) }, { _ = try CircuitBreaker(window: .time(.zero)) },
       { _ = try CircuitBreaker(window: .calls(100_001)) },
       { _ = try CircuitBreaker(breakDuration: .seconds(2_000_000_000)) },
-      { _ = try ConcurrencyLimiter(.fixed(0)) }, { _ = try ConcurrencyLimiter(.fixed(.max)) },
-      { _ = try ConcurrencyLimiter(.aimd(range: 1...Int.max)) }, { _ = try ConcurrencyLimiter(.aimd(backoff: 1)) },
-      { _ = try ConcurrencyLimiter(.gradient(initial: 500)) }, { _ = try Hedger(additional: 5) },
+      { _ = try ConcurrencyLimiter(limit: 0) }, { _ = try ConcurrencyLimiter(limit: .max) },
+      { _ = try ConcurrencyLimiter(range: 1...Int.max) }, { _ = try ConcurrencyLimiter(backoff: 1) },
+      { _ = try ConcurrencyLimiter(initial: 500, followsLatency: true) }, { _ = try Hedger(additional: 5) },
       { _ = try Hedger(delay: .percentile(0.9, fallback: .zero)) },
       { _ = try Pacer(perSecond: 0) }, { _ = try Pacer(perSecond: 1, burst: 2_000_000) }, { _ = try Pacer(burst: 0) },
-      { _ = try Endpoint("https://a.example.org", weight: 0) }, { _ = try Endpoint("ftp://a.example.org") },
+      { _ = try Endpoint("ftp://a.example.org") },
       { _ = try EndpointSet([String]()) }, { _ = try EndpointSet(Array(repeating: endpoint, count: 1_001)) },
       { _ = try EndpointSet(["https://a.example.org"], backups: ["ftp://b.example.org"]) },
-      { _ = try EgressRange("localhost") }, { _ = try EgressRange("10.0.0.0/33") },
-      { _ = try EgressRange("10.0.0.0", ports: 0...70_000) },
-      { _ = try CookieRules(maximumCookiesPerDomain: 49) }, { _ = try CookieRules(maximumCookies: 2_000_000) },
-      { _ = try CookieRules(maximumFieldBytes: 1) },
+      { _ = try AddressRange("localhost") }, { _ = try AddressRange("10.0.0.0/33") },
+      { _ = try AddressRange("10.0.0.0", ports: 0...70_000) },
     ]
     for (index, attempt) in attempts.enumerated() {
       #expect(throws: ConfigurationError.self, "attempt \(index)") { try attempt() }
@@ -194,7 +183,7 @@ struct RefusedOptionsTests {
     ]
     for (servers, timeout) in settings {
       #expect(throws: ConfigurationError.self, "\(servers)") {
-        _ = try DoHResolver(servers, over: stack, timeout: timeout)
+        _ = try CachingResolver(doh: servers, over: stack, timeout: timeout)
       }
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Lastro
 import LastroTunnels
 import TestSupport
 import Testing
@@ -21,18 +22,18 @@ struct Obfs4HandshakeTests {
   func hours() throws {
     let padding = vectors.handshake.client_padding.bytes
     for (hour, mac) in vectors.handshake.client_mac_by_hour {
-      var random = Obfs4ScriptedRandom([drawing(padding.count, from: 77...8128), padding])
+      let random = RandomSource.scripted([drawing(padding.count, from: 77...8128), padding])
       let client = try Obfs4ClientHandshake(
-        to: vectors.identity, keyPair: vectors.clientKeyPair, hour: try #require(Int(hour)), random: &random)
+        to: vectors.identity, keyPair: vectors.clientKeyPair, hour: try #require(Int(hour)), random: random)
       #expect(client.hello.suffix(16).elementsEqual(mac.bytes), "\(hour)")
     }
   }
 
   @Test("A hello has 141 to 8192 bytes", arguments: [77, 78, 8127, 8128])
   func helloLengths(padding: Int) throws {
-    var random = Obfs4ScriptedRandom([drawing(padding, from: 77...8128)])
+    let random = RandomSource.scripted([drawing(padding, from: 77...8128)])
     let client = try Obfs4ClientHandshake(
-      to: vectors.identity, keyPair: vectors.clientKeyPair, hour: 0, random: &random)
+      to: vectors.identity, keyPair: vectors.clientKeyPair, hour: 0, random: random)
     #expect(client.hello.count == 64 + padding)
     let lengths = vectors.handshake.hello_lengths
     #expect((lengths.least...lengths.most).contains(client.hello.count))
@@ -140,9 +141,9 @@ struct Obfs4HandshakeTests {
   func lowOrderHello() throws {
     let zero = [UInt8](repeating: 0, count: 32)
     let pair = Obfs4KeyPair(secret: vectors.ntor.x.bytes, publicKey: zero, representative: zero)
-    var random = Obfs4SeededRandom(seed: 1)
+    let random = RandomSource.seeded(1)
     let hour = vectors.handshake.epoch_hour
-    let client = try Obfs4ClientHandshake(to: vectors.identity, keyPair: pair, hour: hour, random: &random)
+    let client = try Obfs4ClientHandshake(to: vectors.identity, keyPair: pair, hour: hour, random: random)
     var server = try vectors.server()
     var seen = Obfs4ReplayFilter()
     #expect(throws: Obfs4Failure.zeroSharedSecret) { _ = try server.receive(client.hello, seen: &seen) == nil }
@@ -155,9 +156,9 @@ struct Obfs4HandshakeTests {
     for (identity, representative) in [
       (try vectors.identity, zero), (certified, vectors.ntor.Y_representative.bytes),
     ] {
-      var random = Obfs4SeededRandom(seed: 1)
+      let random = RandomSource.seeded(1)
       var client = try Obfs4ClientHandshake(
-        to: identity, keyPair: vectors.clientKeyPair, hour: 5, random: &random)
+        to: identity, keyPair: vectors.clientKeyPair, hour: 5, random: random)
       let key = identity.publicKey + identity.nodeID
       let mark = try Obfs4Primitives.hmac(key: key, representative).prefix(16)
       let message = representative + zero + mark
@@ -236,10 +237,10 @@ struct Obfs4HandshakeTests {
   @Test("The longest response has the bytes of the vectors")
   func longestResponse() throws {
     let padding = try Obfs4Vectors.repeatable("long padding", 8096)
-    var random = Obfs4ScriptedRandom([padding])
+    let random = RandomSource.scripted([padding])
     var server = Obfs4ServerHandshake(
       as: try vectors.serverIdentity, keyPair: vectors.serverKeyPair, hour: vectors.handshake.epoch_hour,
-      paddingLength: 8096, random: &random)
+      paddingLength: 8096, random: random)
     var seen = Obfs4ReplayFilter()
     let response = try #require(try server.receive(vectors.handshake.client_hello.bytes, seen: &seen)?.response)
     #expect(response.suffix(16).elementsEqual(vectors.handshake.longest_response.mac.bytes))
@@ -249,8 +250,8 @@ struct Obfs4HandshakeTests {
   @Test("A response with any bit flipped yields no session")
   func changedBits() throws {
     let response = vectors.handshake.server_response.bytes
-    var random = Obfs4SeededRandom(seed: 16)
-    let bits = (0..<300).map { _ in Int(random.fill(2).reduce(0) { $0 << 8 | UInt16($1) }) % (response.count * 8) }
+    let random = RandomSource.seeded(16)
+    let bits = (0..<300).map { _ in Int(random.bytes(2).reduce(0) { $0 << 8 | UInt16($1) }) % (response.count * 8) }
     let template = try vectors.client()
     for bit in bits {
       var changed = response
@@ -321,7 +322,7 @@ struct Obfs4HandshakeTests {
 
   @Test("Random bytes end a handshake only with a failure, and yield no data")
   func randomBytes() throws {
-    var random = Obfs4SeededRandom(seed: 8)
+    let random = RandomSource.seeded(8)
     let template = try vectors.client()
     for _ in 0..<20 {
       var client = template
@@ -331,7 +332,7 @@ struct Obfs4HandshakeTests {
       var output: [UInt8] = []
       let failures = Failures()
       for _ in 0..<40 {
-        let bytes = random.fill(random.number(in: 0...600))
+        let bytes = random.bytes(random.number(in: 0...600))
         failures.note { try expectNoSession(try client.receive(bytes)) }
         failures.note { try expectNoAnswer(try server.receive(bytes, seen: &seen)) }
         failures.note { try reader.receive(bytes, into: &output) }
@@ -356,10 +357,10 @@ struct Obfs4HandshakeTests {
   }
 
   private func response(padding: Int) throws -> (bytes: [UInt8], client: Obfs4ClientHandshake) {
-    var random = Obfs4SeededRandom(seed: UInt64(padding))
+    let random = RandomSource.seeded(UInt64(padding))
     var server = Obfs4ServerHandshake(
       as: try vectors.serverIdentity, keyPair: vectors.serverKeyPair, hour: vectors.handshake.epoch_hour,
-      paddingLength: padding, random: &random)
+      paddingLength: padding, random: random)
     var seen = Obfs4ReplayFilter()
     return (try #require(try response(of: &server, seen: &seen)), try vectors.client())
   }

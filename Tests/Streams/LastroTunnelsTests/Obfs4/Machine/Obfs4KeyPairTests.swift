@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Lastro
 import LastroTunnels
 import Testing
 
@@ -7,14 +8,14 @@ import Testing
 struct Obfs4KeyPairTests {
   @Test("Of 1500 seeded keys half have a representative, and indices, top bits and choices are balanced")
   func statistics() throws {
-    var random = Obfs4SeededRandom(seed: 2022)
+    let random = RandomSource.seeded(2022)
     var made = 0
     var indices = [Int](repeating: 0, count: 8)
     var topBits = [Int](repeating: 0, count: 4)
     var ones = [Int](repeating: 0, count: 256)
     var representatives: Set<[UInt8]> = []
     for _ in 0..<1500 {
-      let drawn = random.fill(33)
+      let drawn = random.bytes(33)
       guard let pair = try Obfs4KeyPair(secret: [UInt8](drawn.prefix(32)), tweak: drawn[32]) else { continue }
       made += 1
       indices[Int(drawn[0] & 7)] += 1
@@ -37,10 +38,10 @@ struct Obfs4KeyPairTests {
     let keys = vectors.dirty_keys_montgomery.keys
     let without = try #require(keys.first { $0.representative == nil })
     let with = try #require(keys.first { $0.representative != nil })
-    var random = Obfs4ScriptedRandom([
+    let random = RandomSource.scripted([
       without.secret.bytes + [without.tweak], without.secret.bytes + [without.tweak], with.secret.bytes + [with.tweak],
     ])
-    let pair = try Obfs4KeyPair.generate(using: &random)
+    let pair = try Obfs4KeyPair.generate(using: random)
     #expect(pair.secret == with.secret.bytes)
     #expect(pair.publicKey == with.dirty_public.bytes)
     #expect(pair.representative == with.representative?.bytes)
@@ -57,20 +58,20 @@ struct Obfs4KeyPairTests {
 
   @Test("Numbers of a range are uniform and include its ends")
   func numbers() {
-    var random = Obfs4SeededRandom(seed: 5)
+    let random = RandomSource.seeded(5)
     var counts = [Int](repeating: 0, count: 7)
     for _ in 0..<7000 { counts[random.number(in: 10...16) - 10] += 1 }
     #expect(counts.allSatisfy { (850...1150).contains($0) })
     // A draw below 2^64 mod 7 = 2 is rejected and repeated.
-    var scripted = Obfs4ScriptedRandom([[0], [1], [2]])
+    let scripted = RandomSource.scripted([[0], [1], [2]])
     #expect(scripted.number(in: 10...16) == 12)
   }
 
   @Test("The system's generator provides any number of bytes", arguments: [0, 1, 7, 8, 9, 8128])
   func systemRandom(count: Int) {
-    var random = Obfs4SystemRandom()
-    let one = random.fill(count)
-    let other = random.fill(count)
+    let random = RandomSource.system
+    let one = random.bytes(count)
+    let other = random.bytes(count)
     #expect(one.count == count && other.count == count)
     if count >= 7 { #expect(one != other) }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Lastro
 import LastroTunnels
 import Testing
 
@@ -90,13 +91,13 @@ struct Obfs4SessionTests {
   @Test("Client and server exchange bytes in both directions", arguments: [1, 1427, 1428, 64 << 10, 4 << 20])
   func bothWays(count: Int) throws {
     let bytes = Obfs4SessionTests.pattern(count)
-    for mode in Obfs4TimingMode.allCases where count <= 64 << 10 || mode == .off {
+    for mode in WispServer.Timing.allCases where count <= 64 << 10 || mode == .immediate {
       let pair = try Pair(vectors)
       let client = pair.client
       let server = pair.server
       let seed = [UInt8](repeating: UInt8(mode.rawValue + 1), count: 24)
-      var up = try Obfs4Traffic(client.writer, mode: mode, seed: seed, random: Obfs4SeededRandom(seed: 1))
-      var down = try Obfs4Traffic(server.writer, mode: mode, seed: seed, random: Obfs4SeededRandom(seed: 2))
+      var up = try Obfs4Traffic(client.writer, mode: mode, seed: seed, random: .seeded(1))
+      var down = try Obfs4Traffic(server.writer, mode: mode, seed: seed, random: .seeded(2))
       var clientSide = client.reader
       var serverSide = server.reader
       var received: (up: [UInt8], down: [UInt8]) = ([], [])
@@ -115,14 +116,14 @@ struct Obfs4SessionTests {
 
   @Test("Fresh keys of the system agree, with any padding")
   func systemRandom() throws {
-    var random = Obfs4SystemRandom()
+    let random = RandomSource.system
     for _ in 0..<5 {
-      let identity = try #require(try Obfs4ServerIdentity(nodeID: random.fill(20), secret: random.fill(32)))
+      let identity = try #require(try Obfs4ServerIdentity(nodeID: random.bytes(20), secret: random.bytes(32)))
       let hour = 500_000
       var client = try Obfs4ClientHandshake(
-        to: identity.identity, keyPair: .generate(using: &random), hour: hour, random: &random)
+        to: identity.identity, keyPair: .generate(using: random), hour: hour, random: random)
       var server = Obfs4ServerHandshake(
-        as: identity, keyPair: try .generate(using: &random), hour: hour, random: &random)
+        as: identity, keyPair: try .generate(using: random), hour: hour, random: random)
       var seen = Obfs4ReplayFilter()
       guard let answer = try server.receive(client.hello, seen: &seen) else { throw Missing() }
       var bytes = answer.response
@@ -138,14 +139,14 @@ struct Obfs4SessionTests {
 
   @Test("A certificate of another server gets no answer, and another key no session")
   func strangers() throws {
-    var random = Obfs4SeededRandom(seed: 3)
+    let random = RandomSource.seeded(3)
     var seen = Obfs4ReplayFilter()
     let right = try vectors.identity
     let nodeID = try #require(Obfs4Identity(nodeID: [UInt8](repeating: 1, count: 20), publicKey: right.publicKey))
     let publicKey = try #require(Obfs4Identity(nodeID: right.nodeID, publicKey: vectors.ntor.X.bytes))
     for identity in [nodeID, publicKey] {
       let client = try Obfs4ClientHandshake(
-        to: identity, keyPair: vectors.clientKeyPair, hour: vectors.handshake.epoch_hour, random: &random)
+        to: identity, keyPair: vectors.clientKeyPair, hour: vectors.handshake.epoch_hour, random: random)
       var server = try vectors.server()
       try expectNoAnswer(try server.receive(client.hello, seen: &seen))
     }

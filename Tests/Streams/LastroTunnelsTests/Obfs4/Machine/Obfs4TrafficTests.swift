@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Lastro
 import LastroTunnels
 import Testing
 
@@ -67,10 +68,10 @@ struct Obfs4TrafficTests {
   @Test("Draws have the table's probabilities")
   func drawing() {
     let table = Obfs4LengthTable(seed: vectors.length_tables[0].seed.bytes, in: 0...1448)
-    var random = Obfs4SeededRandom(seed: 7)
+    let random = RandomSource.seeded(7)
     var counts: [Int: Int] = [:]
     let draws = 40_000
-    for _ in 0..<draws { counts[table.draw(using: &random), default: 0] += 1 }
+    for _ in 0..<draws { counts[table.draw(using: random), default: 0] += 1 }
     #expect(Set(counts.keys) == Set(table.values))
     let sum = table.weights.reduce(0, +)
     for (value, weight) in zip(table.values, table.weights) {
@@ -83,10 +84,10 @@ struct Obfs4TrafficTests {
   @Test("The extreme random numbers draw values of the table")
   func drawnEnds() {
     let table = Obfs4LengthTable(seed: vectors.length_tables[0].seed.bytes, in: 0...1448)
-    var least = Obfs4ScriptedRandom([[UInt8](repeating: 0, count: 8)])
-    var most = Obfs4ScriptedRandom([[UInt8](repeating: 255, count: 8)])
-    #expect(table.draw(using: &least) == table.values.first)
-    #expect(table.draw(using: &most) == table.values.last)
+    let least = RandomSource.scripted([[UInt8](repeating: 0, count: 8)])
+    let most = RandomSource.scripted([[UInt8](repeating: 255, count: 8)])
+    #expect(table.draw(using: least) == table.values.first)
+    #expect(table.draw(using: most) == table.values.last)
   }
 
   @Test("Without timing a burst is one write that ends at a length of the table, or 21 bytes beyond")
@@ -94,14 +95,14 @@ struct Obfs4TrafficTests {
     let seed = vectors.length_tables[0].seed.bytes
     let targets = Set(Obfs4LengthTable.lengths(ofSeed: seed).values.map { $0 % 1448 })
     for count in [1, 2, 1400, 1427, 1428, 5000, 32 << 10] {
-      let plan = try plan(count, mode: .off, seed: seed)
+      let plan = try plan(count, mode: .immediate, seed: seed)
       #expect(plan.map(\.delay) == [0])
       let tail = (plan.first?.bytes.count ?? 0) % 1448
       #expect(targets.contains(tail) || targets.contains((tail + 1448 - 21) % 1448))
       try expectPayload(plan, count)
     }
-    #expect(try plan((32 << 10) + 1, mode: .off, seed: seed).count == 2)
-    #expect(try plan(0, mode: .off, seed: seed).isEmpty)
+    #expect(try plan((32 << 10) + 1, mode: .immediate, seed: seed).count == 2)
+    #expect(try plan(0, mode: .immediate, seed: seed).isEmpty)
   }
 
   @Test("With delays the same bytes are written in pieces of at most 1448, each with a delay of the table")
@@ -109,7 +110,7 @@ struct Obfs4TrafficTests {
     let seed = vectors.length_tables[0].seed.bytes
     let delays = Set(vectors.length_tables[1].values)
     for count in [1, 1428, 32 << 10, 100_000] {
-      let plan = try plan(count, mode: .delays, seed: seed)
+      let plan = try plan(count, mode: .paused, seed: seed)
       #expect(plan.allSatisfy { (1...1448).contains($0.bytes.count) && delays.contains($0.delay) })
       try expectPayload(plan, count)
     }
@@ -122,7 +123,7 @@ struct Obfs4TrafficTests {
       let delays = Set(try Obfs4LengthTable.delays(ofSeed: table.seed.bytes).values)
       for count in [1, 20, 1427, 1428, 40_000] {
         for seed in 0..<8 {
-          let plan = try plan(count, mode: .lengths, seed: table.seed.bytes, random: UInt64(seed))
+          let plan = try plan(count, mode: .paranoid, seed: table.seed.bytes, random: UInt64(seed))
           let isOfTables = plan.allSatisfy {
             !$0.bytes.isEmpty && lengths.contains($0.bytes.count) && delays.contains($0.delay)
           }
@@ -139,13 +140,13 @@ struct Obfs4TrafficTests {
     #expect(single.keys.contains(0))
     for (length, seed) in single {
       for count in [1, 3000] {
-        for mode in Obfs4TimingMode.allCases {
+        for mode in WispServer.Timing.allCases {
           let plan = try plan(count, mode: mode, seed: seed)
           #expect(plan.allSatisfy { !$0.bytes.isEmpty }, "\(length)")
           // This bound is well above the bytes that padding may add.
           #expect(plan.reduce(0) { $0 + $1.bytes.count } < count + 100 + 18 * 1500)
           try expectPayload(plan, count)
-          if length == 0, mode == .lengths { #expect(plan.dropLast().allSatisfy { $0.bytes.count == 1448 }) }
+          if length == 0, mode == .paranoid { #expect(plan.dropLast().allSatisfy { $0.bytes.count == 1448 }) }
         }
       }
     }
@@ -170,7 +171,7 @@ struct Obfs4TrafficTests {
 
   @Test("A new seed gives new tables")
   func newSeed() throws {
-    var traffic = try traffic(.lengths, vectors.length_tables[0].seed.bytes, 1)
+    var traffic = try traffic(.paranoid, vectors.length_tables[0].seed.bytes, 1)
     _ = try traffic.burst([1])
     try traffic.use(seed: vectors.length_tables[3].seed.bytes)
     let plan = try traffic.burst([UInt8](repeating: 1, count: 10_000)[...])
@@ -179,11 +180,11 @@ struct Obfs4TrafficTests {
     #expect(plan.allSatisfy { delays.contains($0.delay) })
   }
 
-  @Test("No burst is planned once the counter is exhausted", arguments: Obfs4TimingMode.allCases)
-  func exhausted(mode: Obfs4TimingMode) throws {
+  @Test("No burst is planned once the counter is exhausted", arguments: WispServer.Timing.allCases)
+  func exhausted(mode: WispServer.Timing) throws {
     let writer = try Obfs4FrameWriter(keys: vectors.kdf.client_to_server.bytes[...], counter: .max)
     var traffic = try Obfs4Traffic(
-      writer, mode: mode, seed: vectors.length_tables[0].seed.bytes, random: Obfs4SeededRandom(seed: 1))
+      writer, mode: mode, seed: vectors.length_tables[0].seed.bytes, random: .seeded(1))
     for _ in 0..<3 {
       #expect(throws: Obfs4Failure.counterExhausted) {
         _ = try traffic.burst([UInt8](repeating: 1, count: 3000)[...])
@@ -191,13 +192,13 @@ struct Obfs4TrafficTests {
     }
   }
 
-  private func traffic(_ mode: Obfs4TimingMode, _ seed: [UInt8], _ random: UInt64) throws -> Obfs4Traffic {
+  private func traffic(_ mode: WispServer.Timing, _ seed: [UInt8], _ random: UInt64) throws -> Obfs4Traffic {
     let writer = try Obfs4FrameWriter(keys: vectors.kdf.client_to_server.bytes[...])
-    return try Obfs4Traffic(writer, mode: mode, seed: seed, random: Obfs4SeededRandom(seed: random))
+    return try Obfs4Traffic(writer, mode: mode, seed: seed, random: .seeded(random))
   }
 
   private func plan(
-    _ count: Int, mode: Obfs4TimingMode, seed: [UInt8], random: UInt64 = 1
+    _ count: Int, mode: WispServer.Timing, seed: [UInt8], random: UInt64 = 1
   ) throws -> [Obfs4Piece] {
     var traffic = try traffic(mode, seed, random)
     return try traffic.burst(Obfs4SessionTests.pattern(count)[...])

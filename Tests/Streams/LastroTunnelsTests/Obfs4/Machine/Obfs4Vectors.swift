@@ -2,6 +2,7 @@
 
 import ConformanceData
 import FoundationEssentials
+import Lastro
 import LastroTunnels
 import Testing
 
@@ -255,18 +256,18 @@ extension Obfs4Vectors {
   /// Returns the client whose hello is in the vectors.
   func client() throws -> Obfs4ClientHandshake {
     let padding = handshake.client_padding.bytes
-    var random = Obfs4ScriptedRandom([drawing(padding.count, from: 77...8128), padding])
+    let random = RandomSource.scripted([drawing(padding.count, from: 77...8128), padding])
     return try Obfs4ClientHandshake(
-      to: identity, keyPair: clientKeyPair, hour: handshake.epoch_hour, random: &random)
+      to: identity, keyPair: clientKeyPair, hour: handshake.epoch_hour, random: random)
   }
 
   /// Returns the server whose response is in the vectors.
   func server(hour: Int? = nil, faults: Obfs4ServerFaults = []) throws -> Obfs4ServerHandshake {
     let padding = handshake.server_padding.bytes
-    var random = Obfs4ScriptedRandom([padding])
+    let random = RandomSource.scripted([padding])
     return Obfs4ServerHandshake(
       as: try serverIdentity, keyPair: serverKeyPair, hour: hour ?? handshake.epoch_hour,
-      paddingLength: padding.count, faults: faults, random: &random)
+      paddingLength: padding.count, faults: faults, random: random)
   }
 
   /// The bytes that the server of the vectors sends: the response and its frames.

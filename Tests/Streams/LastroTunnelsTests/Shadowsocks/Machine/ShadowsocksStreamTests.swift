@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Lastro
 import LastroTunnels
 import TestSupport
 import Testing
@@ -23,9 +24,9 @@ struct ShadowsocksStreamTests {
   func keys() throws {
     for vector in vectors.bytes_to_key {
       #expect(Array(vector.password.utf8) == vector.password_utf8.bytes)
-      for cipher in ShadowsocksCipher.allCases {
-        let key = try ShadowsocksKey(password: vector.password_utf8.bytes, cipher: cipher)
-        #expect(key.bytes == (cipher.keyLength == 16 ? vector.key16 : vector.key32).bytes)
+      for method in ShadowsocksServer.Method.allCases {
+        let key = try ShadowsocksKey(password: vector.password_utf8.bytes, method: method)
+        #expect(key.bytes == (method.keyLength == 16 ? vector.key16 : vector.key32).bytes)
       }
     }
   }
@@ -33,10 +34,10 @@ struct ShadowsocksStreamTests {
   @Test("Keys and salts yield the vectors' subkeys")
   func subkeys() throws {
     for vector in vectors.hkdf_sha1_ss_subkey {
-      let cipher: ShadowsocksCipher = vector.key.bytes.count == 16 ? .aes128GCM : .chaCha20Poly1305
-      let key = try #require(ShadowsocksKey(cipher: cipher, bytes: vector.key.bytes))
+      let method: ShadowsocksServer.Method = vector.key.bytes.count == 16 ? .aes128GCM : .chaCha20Poly1305
+      let key = try #require(ShadowsocksKey(method: method, bytes: vector.key.bytes))
       #expect(try key.subkey(salt: vector.salt.bytes) == vector.subkey.bytes)
-      #expect(ShadowsocksKey(cipher: cipher, bytes: vector.key.bytes + [0]) == nil)
+      #expect(ShadowsocksKey(method: method, bytes: vector.key.bytes + [0]) == nil)
     }
   }
 
@@ -178,7 +179,7 @@ struct ShadowsocksStreamTests {
       let payload = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
       let bytes = try Self.written(key, stream.salt.bytes, [payload])
       let chunks = (count + 16_382) / 16_383
-      #expect(bytes.count == key.cipher.keyLength + count + 34 * chunks)
+      #expect(bytes.count == key.method.keyLength + count + 34 * chunks)
       var reader = ShadowsocksReader(key)
       var output: [UInt8] = []
       try reader.receive(bytes, into: &output)
@@ -210,10 +211,10 @@ struct ShadowsocksStreamTests {
 
   @Test(
     "A stream with any bit flipped is refused and never yields a wrong byte",
-    arguments: ShadowsocksCipher.allCases)
-  func changedBits(cipher: ShadowsocksCipher) throws {
-    let key = try ShadowsocksKey(password: [1, 2, 3], cipher: cipher)
-    let salt = (0..<cipher.keyLength).map { UInt8($0 + 1) }
+    arguments: ShadowsocksServer.Method.allCases)
+  func changedBits(method: ShadowsocksServer.Method) throws {
+    let key = try ShadowsocksKey(password: [1, 2, 3], method: method)
+    let salt = (0..<method.keyLength).map { UInt8($0 + 1) }
     let expected: [UInt8] = [9, 8, 7] + [UInt8](repeating: 5, count: 40) + [1]
     let bytes = try Self.written(key, salt, [[9, 8, 7], [UInt8](repeating: 5, count: 40), [1]])
     for bit in 0..<bytes.count * 8 {
@@ -228,14 +229,14 @@ struct ShadowsocksStreamTests {
 
   @Test("Random bytes are refused and yield no byte")
   func randomBytes() throws {
-    for cipher in ShadowsocksCipher.allCases {
-      let key = try ShadowsocksKey(password: [1], cipher: cipher)
+    for method in ShadowsocksServer.Method.allCases {
+      let key = try ShadowsocksKey(password: [1], method: method)
       for seed in 0..<UInt64(200) {
-        var random = Obfs4SeededRandom(seed: seed)
+        let random = RandomSource.seeded(seed)
         var reader = ShadowsocksReader(key)
         var output: [UInt8] = []
         #expect(throws: ShadowsocksFailure.wrongKey) {
-          try reader.receive(random.fill(cipher.keyLength + 18 + Int(seed)), into: &output)
+          try reader.receive(random.bytes(method.keyLength + 18 + Int(seed)), into: &output)
         }
         #expect(output.isEmpty)
       }
@@ -260,10 +261,10 @@ struct ShadowsocksStreamTests {
     var failure: ShadowsocksFailure?
   }
 
-  @Test("Every event in every state leads to the expected state", arguments: ShadowsocksCipher.allCases)
-  func stateWalk(cipher: ShadowsocksCipher) throws {
-    let key = try ShadowsocksKey(password: [1], cipher: cipher)
-    let n = cipher.keyLength
+  @Test("Every event in every state leads to the expected state", arguments: ShadowsocksServer.Method.allCases)
+  func stateWalk(method: ShadowsocksServer.Method) throws {
+    let key = try ShadowsocksKey(password: [1], method: method)
+    let n = method.keyLength
     let bytes = try Self.written(key, (0..<n).map { UInt8($0) }, [[7], [8]])
     for state in ReaderState.allCases {
       for event in ReaderEvent.allCases {
@@ -276,7 +277,7 @@ struct ShadowsocksStreamTests {
   private func walk(
     _ key: ShadowsocksKey, _ bytes: [UInt8], _ state: ReaderState, _ event: ReaderEvent
   ) throws -> ReaderAnswer {
-    let n = key.cipher.keyLength
+    let n = key.method.keyLength
     var reader = ShadowsocksReader(key)
     var answer = ReaderAnswer()
     let given = state.given(n)

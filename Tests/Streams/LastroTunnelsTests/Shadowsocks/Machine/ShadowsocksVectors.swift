@@ -57,8 +57,8 @@ struct ShadowsocksVectors: Decodable, Sendable {
 
     var shadowsocksKey: ShadowsocksKey {
       get throws {
-        let cipher = try #require(ShadowsocksCipher(rawValue: method))
-        return try ShadowsocksKey(password: Array(password.utf8), cipher: cipher)
+        let known = try #require(ShadowsocksServer.Method(rawValue: method))
+        return try ShadowsocksKey(password: Array(password.utf8), method: known)
       }
     }
   }
