@@ -7,7 +7,7 @@ import LastroTesting
 /// The environment of every step: the stack, the server that records the requests it received, and functions to print.
 struct Stage: Sendable {
   let stack: CurlNetworkStack
-  let server: DemoAPI
+  let server: LoopbackServer
 
   func say(_ text: String) { print("   " + text) }
   func asked(_ text: String) { print("   → " + text) }

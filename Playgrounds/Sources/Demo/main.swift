@@ -5,9 +5,10 @@ import Lastro
 import LastroCurl
 import LastroTesting
 
+// The steps that few other clients can show come first.
 let steps: [Step] = [
-  .typedFetch, .pagination, .createIssue, .apiErrors, .retrying, .refreshing, .cancelling, .logging, .streaming,
-  .pinning, .keyRotation,
+  .refreshing, .pinning, .keyRotation, .retrying, .cancelling, .logging, .apiErrors, .streaming, .typedFetch,
+  .pagination, .createIssue,
 ]
 
 /// Returns the result of `make`. If that throws, prints the error and exits with status 1.
@@ -22,8 +23,9 @@ func begun<T>(_ make: () throws -> T) -> T {
 
 let start = ContinuousClock.now
 let server = begun { try DemoServer.started.get() }
+let rootPEM = begun { try DemoServer.root.get().rootPEM }
 var engine = CurlConfiguration()
-engine.connection.tls.roots = .pem(Array(server.caPEM.utf8))
+engine.connection.tls.roots = .pem(Array(rootPEM.utf8))
 engine.connection.proxy = .none
 // One connection for each of the calls that are rejected at the same time.
 engine.connectionsPerHost = 256
@@ -31,10 +33,10 @@ let stack = begun { [engine] in try CurlNetworkStack(engine) }
 let stage = Stage(stack: stack, server: server)
 
 print("An HTTPS server runs at \(server.baseURL), in this process.")
-print("libcurl \(CurlCapabilities.current.curlVersion), \(CurlCapabilities.current.tlsBackend)")
+print("The code of each step is in the file below its name; the rest is in Playgrounds/Sources/Demo.")
 var failed = 0
 for (index, step) in steps.enumerated() {
-  print("\n\(index + 1). \(step.title)")
+  print("\n\(index + 1). \(step.title)\n   \(step.source)")
   for line in step.explanation.split(separator: "\n") { print("   \(line)") }
   do {
     try await step.run(stage)

@@ -10,7 +10,7 @@ private func service(stack: any HTTPNetworkStack, secret: Secret) throws -> Bear
   let client = try OAuth2Client(
     tokenURL: "https://api.github.com/oauth/token", id: "demo-client", authentication: .basic(secret))
   let authenticator = try BearerAuthenticator(
-    source: OAuth2ClientCredentials(client: client, scope: "read", stack: stack),
+    source: client.clientCredentials(scope: "read", stack: stack),
     origins: [Origin("https://api.github.com")])
   // end
   return authenticator
@@ -20,7 +20,7 @@ private func github(
   _ engine: CurlConfiguration, client: OAuth2Client
 ) throws -> CurlNetworkStack {
   // sample: assembly
-  let tokens = try OAuth2ClientCredentials(client: client, scope: "read")
+  let tokens = try client.clientCredentials(scope: "read")
   let authenticator = try BearerAuthenticator(source: tokens, origins: [Origin("https://api.github.com")])
   let github = try CurlNetworkStack(
     engine, configuration: StackConfiguration(interceptors: [authenticator, .retry]))
@@ -40,7 +40,7 @@ private func user(
   origins: [Origin]
 ) throws -> BearerAuthenticator {
   // sample: refresh token
-  let source = try OAuth2RefreshToken(client: client, refreshToken: refreshToken, stack: stack) { next in
+  let source = try client.refreshToken(refreshToken, stack: stack) { next in
     keep(next)  // the old one is spent: persist this before anything else
   }
   let authenticator = try BearerAuthenticator(source: source, origins: origins)
@@ -62,10 +62,10 @@ private func custom(origins: [Origin], vault: @escaping @Sendable () async throw
 
 private func others(password: Secret, key: Secret, origins: [Origin]) throws -> [any HTTPResourceInterceptor] {
   // sample: others
-  let basic = try BasicAuthenticator(user: "ci", password: password, origins: origins)
-  let digest = try DigestAuthenticator(user: "ci", password: password, origins: origins)
-  let header = try APIKeyAuthenticator(key, in: .header("X-API-Key"), origins: origins)
-  let query = try APIKeyAuthenticator(key, in: .queryItem("key"), origins: origins)
+  let basic = try StandardInterceptor.basic(user: "ci", password: password, origins: origins)
+  let digest = try StandardInterceptor.digest(user: "ci", password: password, origins: origins)
+  let header = try StandardInterceptor.apiKey(key, header: "X-API-Key", origins: origins)
+  let query = try StandardInterceptor.apiKey(key, queryItem: "key", origins: origins)
   // end
   return [basic, digest, header, query]
 }
@@ -128,32 +128,33 @@ extension Page {
     try await storm(stage, plain)
 
     let client = try OAuth2Client(
-      tokenURL: "https://api.github.com/oauth/token", id: stage.server.clientID,
-      authentication: .body(Secret(stage.server.clientSecret)))
+      tokenURL: "https://api.github.com/oauth/token", id: "demo-client", authentication: .body("demo-secret"))
     let assembled = try github(stage.engine, client: client)
     _ = try await assembled.fetch(.text(at: "/private"))
     stage.check("one engine asks for the token and for what it is for", assembled.activeTransfers == 0)
-    let fixed = try stage.github(fixed(token: Secret(stage.server.token)))
+    let fixed = try stage.github(fixed(token: "demo-token"))
     _ = try await fixed.fetch(.text(at: "/private"))
 
     let kept = EventRecorder<Secret>()
-    let consent = Secret(stage.server.makeRefreshToken())
+    let consent: Secret = "demo-refresh-token"
     let user = try user(
       client: client, refreshToken: consent, stack: plain, keep: { kept.record($0) }, origins: origins)
     _ = try await plain.fetch(.text(at: "/private", through: [user]))
-    stage.check("a refresh token was replaced, and kept", kept.count == 1 && kept.events.first != consent)
+    stage.check("a refresh token was replaced, and kept", kept.events.count == 1 && kept.events.first != consent)
 
-    let token = Secret(stage.server.token)
+    let token: Secret = "demo-token"
     let custom = try custom(origins: origins) { token }
     _ = try await plain.fetch(.text(at: "/private", through: [custom]))
     let session = SessionClient { token }
     let answer = try await plain.fetch(.text(at: "/private", through: [session]))
-    stage.check("an existing client renews after a 401", answer.response.attempts.map(\.status?.code) == [401, 200])
+    stage.check(
+      "an existing client renews after a 401", answer.response.ledger.attempts.map(\.status?.code) == [401, 200])
 
     let refused = HTTPResource<String, GitHubError>.text(
       at: "/private", through: [TenantAuthenticator(tenant: "acme")])
     if let error = await stage.failure(of: refused, from: plain) {
-      stage.check("without an opinion a 401 stands", error.statusCode == .unauthorized && error.attempts.count == 1)
+      stage.check(
+        "without an opinion a 401 stands", error.statusCode == .unauthorized && error.ledger.attempts.count == 1)
     }
     for interceptor in try others(password: "password", key: "a key", origins: origins) {
       _ = try await plain.fetch(.text(at: "/users/octocat", through: [interceptor]))
@@ -168,18 +169,18 @@ extension Page {
 
   /// Checks that 200 calls that are rejected at the same time lead to a single token request.
   private static func storm(_ stage: Stage, _ plain: any HTTPNetworkStack) async throws {
-    let authenticator = try service(stack: plain, secret: Secret(stage.server.clientSecret))
+    let authenticator = try service(stack: plain, secret: "demo-secret")
     var configuration = StackConfiguration()
     configuration.interceptors = [authenticator]
     let github = try stage.github(configuration)
     _ = try await github.fetch(.text(at: "/private"))
-    stage.check("the first request waits for a token", stage.server.tokenRequests == 1)
-    stage.server.revokeTokens()
+    stage.check("the first request waits for a token", stage.tokenRequests == 1)
+    _ = try await plain.fetch(.text(.delete, at: "/oauth/tokens"))
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<200 { group.addTask { _ = try await github.fetch(.text(at: "/private")) } }
       try await group.waitForAll()
     }
-    say("requests for a token: \(stage.server.tokenRequests)")
-    stage.check("200 refused calls lead to one more", stage.server.tokenRequests == 2)
+    say("requests for a token: \(stage.tokenRequests)")
+    stage.check("200 refused calls lead to one more", stage.tokenRequests == 2)
   }
 }

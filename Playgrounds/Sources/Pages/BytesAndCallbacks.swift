@@ -13,7 +13,7 @@ private func raw(github: any HTTPNetworkStack) async throws {
 
 private func callback(github: any HTTPNetworkStack) -> any Cancelable {
   // sample: callback
-  let cancelable = github.fetch(.user("octocat"), callbackOn: .mainActor) { result in
+  let cancelable = github.fetch(.user("octocat")) { result in
     switch result {
     case .success(let user): print(user.value.login)
     case .failure(let error): print(error.isCancelled ? "cancelled" : error.message)
@@ -30,7 +30,7 @@ extension Page {
     stage.check("two requests for two fetches", stage.requests().count == 2)
     transcript.removeAll()
     _ = callback(github: github)
-    while transcript.count == 0 { await Task.yield() }
+    while transcript.events.isEmpty { await Task.yield() }
     stage.check("the completion is called once", transcript.removeAll() == ["octocat"])
     let (outcomes, outcome) = AsyncStream.makeStream(of: Bool.self)
     let slow = github.fetch(.text(at: "/slow")) { result in

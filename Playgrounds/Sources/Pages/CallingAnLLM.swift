@@ -19,19 +19,18 @@ private func ask(_ stack: any HTTPNetworkStack, _ url: String) async throws -> S
 
 private func silent(_ stack: any HTTPNetworkStack, _ url: String, _ silence: Duration) async {
   // sample: deadlines
-  var options = EventStreamOptions()
-  options.firstEvent = .seconds(20)
   var resource = HTTPResource.completion(of: "Why is the sky blue?", at: url)
   var limits = Timeouts.streaming
   limits.connect = .seconds(2)
   limits.idle = .seconds(10)
   limits.total = .seconds(120)
   resource.options.timeouts = limits
+  let answer = stack.events(resource, firstEvent: .seconds(20)).decoding(Chunk.self, until: "[DONE]")
   // end
-  options.firstEvent = silence
+  _ = answer
   resource.options.timeouts?.idle = silence / 2
   do {
-    for try await _ in stack.events(resource, options: options) {}
+    for try await _ in stack.events(resource, firstEvent: silence) {}
   } catch {
     print("\(error.stage)/\(error.code)")
   }
@@ -125,7 +124,7 @@ extension Page {
     await stage.prints("deadlines") { await silent(stack, model.baseURL, .milliseconds(100)) }
     try await stage.prints("enough") { try await enough(stack, model.baseURL) }
     try await ended.waitForEvents(count: 1)
-    stage.check("who leaves hangs up", ended.count == 1)
+    stage.check("who leaves hangs up", ended.events.count == 1)
     let whole = ScriptedTransport([
       .respond(
         status: 200, headers: [.contentType: "text/event-stream"],

@@ -22,27 +22,26 @@ private func secured(_ carrier: any ConnectionFactory, _ options: ConnectionOpti
   // sample: tls
   let server = ConnectionEndpoint.hostPort(host: "echo.example.org", port: 7)
   let factory = try NetworkConnectionFactory(to: server, tls: DialRequest.TLS(), factory: carrier) {
-    TLSDialer(over: $0, connection: options)
+    $0.addingTLS(connection: options)
   }
   // end
   return factory
 }
 
 private func chained(
-  _ way: [String], _ engine: CurlTransport, to echo: ConnectionEndpoint
+  _ way: [String], _ stack: CurlNetworkStack, to echo: ConnectionEndpoint
 ) throws -> any ConnectionFactory {
   // sample: chain
   let chain = try ViaChain(way)
-  let factory = NetworkConnectionFactory(to: echo, dialer: try chain.dialer(on: engine))
+  let factory = NetworkConnectionFactory(to: echo, dialer: try chain.dialer(on: stack))
   // end
   return factory
 }
 
 private func bridged(_ endpoint: ConnectionEndpoint, proxy: ConnectionEndpoint) throws -> any ConnectionFactory {
   // sample: factory
-  let server = try ProxyServer(host: "proxy.example.org", port: 1080)
   let factory = try NetworkConnectionFactory(to: endpoint, factory: NetworkConnectionFactory(to: proxy)) {
-    try SOCKS5Dialer(proxy: server, over: $0)
+    try Tunnel.socks5(host: "proxy.example.org", port: 1080, over: $0)
   }
   // end
   return factory
@@ -70,8 +69,8 @@ private func factories(_ stage: Stage, _ hosts: StreamHosts) async throws {
   stage.check("TLS over the connections of another factory", try await echoes(overTLS, .tcp))
 
   let way = proxies.map { "http://127.0.0.1:\($0.port)" }
-  let engine = try CurlTransport(hosts.configuration)
-  let overChain = try chained(way, engine, to: local(localTLS.port, host: "localhost"))
+  let stack = try CurlNetworkStack(hosts.configuration)
+  let overChain = try chained(way, stack, to: local(localTLS.port, host: "localhost"))
   stage.check("a factory over a chain, with the engine's roots", try await echoes(overChain, .tls))
   stage.check("which went through both proxies", proxies.allSatisfy { $0.requests.count == 1 })
   _ = try bridged(local(1), proxy: local(2))

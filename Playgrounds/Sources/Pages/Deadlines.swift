@@ -65,12 +65,12 @@ extension Page {
     if let error = await stage.failure(of: hooked, from: github) {
       await stage.prints("hook") { print(error) }
       stage.check(
-        "a hook that overstays", error.code == .totalTimeout && !error.attempts.contains(where: \.requestSent))
+        "a hook that overstays", error.code == .totalTimeout && !error.ledger.attempts.contains(where: \.requestSent))
     }
 
     var retried = HTTPResource.text(
       at: "/flaky/deadline?failures=9",
-      through: [RetryInterceptor(policy: .backoff(.constant(delay: .seconds(60), until: .maxRetries(3))))])
+      through: [.retry(.backoff(.constant(delay: .seconds(60), until: .maxRetries(3))))])
     retried.options.timeouts = try Timeouts(total: .seconds(30))
     if let error = await stage.failure(of: retried, from: github) {
       await stage.prints("wait") { print(error.retryEnd?.description ?? "retried") }

@@ -60,19 +60,10 @@ private func ended(_ stack: CurlNetworkStack) async {
   // end
 }
 
-private func capabilities() -> Bool {
-  // sample: capabilities
-  let engine = CurlCapabilities.current
-  let speaksHTTP2 = engine.http2 && engine.tlsBackend.hasPrefix("OpenSSL")
-  // end
-  return speaksHTTP2
-}
-
 extension Page {
   static let engine = Page("Engine") { stage in
     try await sharing(stage)
     try await holdsPins(stage)
-    stage.check("the machine's libcurl speaks HTTP/2 over OpenSSL", capabilities())
   }
 }
 

@@ -48,7 +48,7 @@ private func explainEnd(_ error: HTTPFetchError<GitHubError>) {
 private func recordForMachines(_ error: HTTPFetchError<GitHubError>) {
   // sample: json
   print(error.ledger.json())
-  let wasSent = error.attempts.contains(where: \.requestSent)
+  let wasSent = error.ledger.attempts.contains(where: \.requestSent)
   // end
   say("a byte of it may have left: \(wasSent)")
 }
@@ -82,7 +82,7 @@ extension Page {
     if let error = await stage.failure(of: flaky, from: try stage.github(configuration)) {
       await stage.prints("record") { record(error) }
       await stage.prints("retry end") { explainEnd(error) }
-      stage.check("the stage is the failure's own", error.stage == .http && error.attempts.count == 3)
+      stage.check("the stage is the failure's own", error.stage == .http && error.ledger.attempts.count == 3)
       stage.check("every failure is kept", error.retryFailure?.state.errors.count == 3)
     }
     if let error = await stage.failure(of: .user("nobody"), from: github) {

@@ -15,17 +15,14 @@ private func follow(stack: any HTTPNetworkStack, url: String) async throws {
   // end
 }
 
-private func goOn(stack: any HTTPNetworkStack, url: String, saved: String) throws -> EventStream<TextAPIError> {
+private func goOn(stack: any HTTPNetworkStack, url: String, saved: String) -> EventStream<ServerSentEvent, any Error> {
   // sample: options
-  var options = EventStreamOptions()
-  options.lastEventID = saved
-  options.reconnection = .always(failures: nil)
-  let orders = stack.events(try ResourceRequest(url: url), options: options)
+  let orders = stack.events(.get(url), lastEventID: saved, maximumReconnections: .max)
   // end
   return orders
 }
 
-private func watch(_ orders: EventStream<TextAPIError>) {
+private func watch(_ orders: EventStream<ServerSentEvent, any Error>) {
   // sample: states
   let watching = Task {
     for await state in orders.states {
@@ -96,7 +93,7 @@ private struct Reply: Equatable {
 private func gateway(stack: any HTTPNetworkStack, prompt: String, url: String) async -> Reply {
   var reply = Reply()
   // sample: gateway
-  let events: OpenEvents<ModelError>
+  let events: EventStream<ServerSentEvent, ModelError>
   do {
     events = try await stack.events(.completion(of: prompt, at: url))
       .opened(until: "[DONE]", failure: .key("error"))
@@ -116,13 +113,13 @@ private func gateway(stack: any HTTPNetworkStack, prompt: String, url: String) a
   return reply
 }
 
-private struct Part: Decodable {
-  var response: String
-  var done: Bool
-}
-
 private func lines(stack: any HTTPNetworkStack, url: String) async throws {
   // sample: lines
+  struct Part: Decodable {
+    var response: String
+    var done: Bool
+  }
+
   for try await part in stack.jsonLines(Part.self, of: .get(url), until: \.done) {
     print(part.response)
   }
@@ -157,8 +154,8 @@ private struct Service {
     let asked = EventRecorder<Int>()
     model = try LoopbackServer.http { _ in
       asked.record(1)
-      let end = ["data: [DONE]\n\n", "", "data: {\"error\":{\"message\":\"overloaded\"}}\n\n"][asked.count - 1]
-      let words = ["Light", " scatters."].prefix(asked.count == 1 ? 2 : 1)
+      let end = ["data: [DONE]\n\n", "", "data: {\"error\":{\"message\":\"overloaded\"}}\n\n"][asked.events.count - 1]
+      let words = ["Light", " scatters."].prefix(asked.events.count == 1 ? 2 : 1)
         .map { "data: {\"choices\":[{\"delta\":{\"content\":\"\($0)\"}}]}\n\n" }
       return LoopbackResponse(headers: type, body: Array((words.joined() + end).utf8))
     }
@@ -204,7 +201,7 @@ extension Page {
     stage.check("and an error of the upstream, sent as its first event", replies[3] == Reply(status: .badGateway))
     try await stage.prints("lines") { try await lines(stack: stack, url: service.parts.baseURL) }
     try await stage.prints("text") { try await log(stack: stack, url: service.parts.baseURL) }
-    let orders = try goOn(stack: stack, url: service.orders.baseURL, saved: "2")
+    let orders = goOn(stack: stack, url: service.orders.baseURL, saved: "2")
     watch(orders)
     var events = orders.makeAsyncIterator()
     stage.check("it goes on after what was saved", try await events.next()?.lastEventID == "3")

@@ -29,12 +29,12 @@ private func stream(_ lines: AsyncStream<Data>) throws -> RequestBody {
   return body
 }
 
-private func anew() async throws {
+private func repeatable() async throws {
   let transport = ScriptedTransport([.respond(status: 503), .respond(status: 200)])
-  var configuration = StackConfiguration(interceptors: [RetryInterceptor(policy: .maxRetries(1))])
+  var configuration = StackConfiguration(interceptors: [.retry(.maxRetries(1))])
   configuration.timeSource = ManualClock(autoAdvance: true).timeSource
   let stack = TransportNetworkStack(transport: transport, configuration: configuration)
-  // sample: anew
+  // sample: repeatable
   let making = BaseRequestMaking {
     var form = MultipartForm()
     form.add("title", "Lisbon")
@@ -59,7 +59,7 @@ private func parts() async throws {
   let request = try ResourceRequest(
     url: "https://example.org/large", headers: [.range: "bytes=0-4,15-19", "Accept-Encoding": "identity"])
   let answer = try await stack.stream(request)
-  for try await part in try answer.value.parts(of: answer.response) {
+  for try await part in try answer.value.parts(of: answer.response.headerFields) {
     let bytes = try await part.body.collect(upTo: 1 << 20)
     print(part.byteRange?.lowerBound ?? 0, String(decoding: bytes, as: UTF8.self))
   }
@@ -74,7 +74,7 @@ extension Page {
       })
     try await form(stack, #filePath)
     try await stage.prints("stream") { _ = try stream(AsyncStream { $0.finish() }) }
-    try await stage.prints("anew") { try await anew() }
+    try await stage.prints("repeatable") { try await repeatable() }
     try await stage.prints("parts") { try await parts() }
   }
 }

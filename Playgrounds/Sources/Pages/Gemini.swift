@@ -10,7 +10,7 @@ import LastroTransports
 private func first(_ dialer: any Dialer) async throws {
   // sample: fetch
   let client = GeminiClient(dialer: dialer)
-  let response = try await client.fetchData("gemini://capsule.example.org/")
+  let response = try await client.fetch("gemini://capsule.example.org/").collected()
   print(response.status, response.meta)
   print(response.text ?? "")
   // end
@@ -27,7 +27,7 @@ private func statuses(_ client: GeminiClient, _ url: String) async throws -> Str
   // sample: statuses
   let response = try await client.fetch(url)
   switch response.status.category {
-  case .success: return "\(try await response.body.collect(upTo: 1 << 20).count) bytes of \(response.meta)"
+  case .success: return "\(try await response.collected(upTo: 1 << 20).data?.count ?? 0) bytes of \(response.meta)"
   case .input: return "it asks: \(response.meta)"
   case .redirect: return "it leads to \(response.meta)"
   case .temporaryFailure, .permanentFailure: return "it fails: \(response.meta)"
@@ -39,11 +39,11 @@ private func statuses(_ client: GeminiClient, _ url: String) async throws -> Str
 private func asking(_ dialer: any Dialer) async throws -> GeminiResponse {
   // sample: input
   var configuration = GeminiConfiguration()
-  configuration.onInput = { question in
-    question.isSensitive ? nil : Secret("otters")  // `nil` hands the response over
+  configuration.onInput = { prompt in
+    prompt.status == .sensitiveInput ? nil : Secret("otters")  // `nil` returns the response
   }
   let client = GeminiClient(dialer: dialer, configuration: configuration)
-  let response = try await client.fetchData("gemini://capsule.example.org/search")
+  let response = try await client.fetch("gemini://capsule.example.org/search").collected()
   // end
   return response
 }
@@ -51,15 +51,15 @@ private func asking(_ dialer: any Dialer) async throws -> GeminiResponse {
 private func redirected(_ dialer: any Dialer) async throws {
   // sample: redirects
   do throws(GeminiError) {
-    _ = try await GeminiClient(dialer: dialer).fetchData("gemini://capsule.example.org/mirror")
+    _ = try await GeminiClient(dialer: dialer).fetch("gemini://capsule.example.org/mirror")
   } catch {
     print(error)
   }
 
   var configuration = GeminiConfiguration()
-  configuration.redirects = .acrossHosts(limit: 3)
+  configuration.followsRedirectsAcrossHosts = true
   let response = try await GeminiClient(dialer: dialer, configuration: configuration)
-    .fetchData("gemini://capsule.example.org/mirror")
+    .fetch("gemini://capsule.example.org/mirror")
   print(response.redirects)
   // end
 }
@@ -67,8 +67,8 @@ private func redirected(_ dialer: any Dialer) async throws {
 private func knownHosts(path: String) -> GeminiConfiguration {
   // sample: known hosts
   var configuration = GeminiConfiguration()
-  configuration.trust = .firstUse(path: path) { change in
-    print(change)
+  configuration.trust = .firstUse(path: path) { refusal in
+    print(refusal.message)
     return .refuse  // or .acceptOnce, or .replace
   }
   // end
@@ -91,7 +91,7 @@ private func identified(_ dialer: any Dialer, certificate: [UInt8], key: [UInt8]
   client.addIdentity(
     TLSOptions.Identity(certificate: .bytes(certificate), key: .bytes(key)),
     for: try GeminiURL("gemini://capsule.example.org/members"))
-  let response = try await client.fetchData("gemini://capsule.example.org/members/ann")
+  let response = try await client.fetch("gemini://capsule.example.org/members/ann").collected()
   // end
   return response
 }
@@ -99,16 +99,19 @@ private func identified(_ dialer: any Dialer, certificate: [UInt8], key: [UInt8]
 private func rendered(_ client: GeminiClient) async throws {
   // sample: gemtext
   let response = try await client.fetch("gemini://capsule.example.org/")
-  var renderer = GemtextRenderer(width: 60)
-  for try await line in response.body.gemtext { print(renderer.render(line)) }
-  print(renderer.links)
+  var links: [String] = []
+  for try await line in response.gemtext {
+    if case .link(let target, _) = line { links.append(target) }
+    if let text = line.plainText(width: 60, linkNumber: links.count) { print(text) }
+  }
+  print(links)
   // end
 }
 
 private func truncated(_ client: GeminiClient) async {
   // sample: truncated
   do throws(GeminiError) {
-    _ = try await client.fetchData("gemini://capsule.example.org/cut")
+    _ = try await client.fetch("gemini://capsule.example.org/cut").collected()
   } catch {
     print(error)
   }
@@ -120,7 +123,7 @@ private func task(
 ) throws -> GeminiDataTask {
   // sample: data task
   let request = GeminiRequest(url: try GeminiURL("gemini://capsule.example.org/"))
-  let task = client.dataTask(with: request, queue: .concurrent) { result in
+  let task = GeminiDataTask(request: request, client: client) { result in
     finish(try? result.get().status)
   }
   task.resume()
@@ -138,7 +141,7 @@ private func connection(_ dialer: any Dialer) async throws {
   try await connection.send(nil, contentContext: question)
 
   let answer = try await connection.receiveMessage()
-  let message = answer.metadata(definition: GeminiProtocol.definition) as? ProtocolFramer.Message
+  let message = answer.context?.protocolMetadata(definition: GeminiProtocol.definition) as? ProtocolFramer.Message
   if let header = message?.geminiResponseHeader { print(header.status, header.meta, answer.data.count) }
   connection.cancel()
   // end
@@ -188,7 +191,7 @@ struct GeminiCapsule {
     tls.identitiesByName = [Self.mirror: try hosts.identity(Self.mirror).identity]
     tls.clientAuthoritiesPEM = clients?.rootPEM
     let path = try stage.socketPath()
-    server = try LoopbackServer(.unixSocket(path: path), tls: tls) { connection in
+    server = try LoopbackServer(unixSocketPath: path, tls: tls) { connection in
       guard let line = connection.readLine(), line.hasPrefix("gemini://") else { return }
       let target = line.dropFirst("gemini://".count)
       let path = target.firstIndex(of: "/").map { String(target[$0...]) } ?? "/"
@@ -230,8 +233,8 @@ private func trust(_ stage: Stage, _ hosts: StreamHosts, _ capsule: GeminiCapsul
   let path = try stage.socketPath() + ".known-hosts"
   let client = GeminiClient(dialer: capsule.dialer, configuration: knownHosts(path: path))
   let home = "gemini://\(GeminiCapsule.host)/"
-  let first = try await client.fetchData(home)
-  let second = try await client.fetchData(home)
+  let first = try await client.fetch(home)
+  let second = try await client.fetch(home)
   stage.check("the first time is believed", first.facts.trust == .firstUse)
   stage.check("then the host is known", second.facts.trust == .knownHost)
   let other = try GeminiCapsule(stage, hosts)
@@ -239,7 +242,7 @@ private func trust(_ stage: Stage, _ hosts: StreamHosts, _ capsule: GeminiCapsul
   let impostor = GeminiClient(dialer: other.dialer, configuration: knownHosts(path: path))
   await stage.prints("changed") {
     do throws(GeminiError) {
-      _ = try await impostor.fetchData(home)
+      _ = try await impostor.fetch(home)
       stage.check("another key is refused", false)
     } catch {
       stage.check("another key is refused", error.stage == .trust && error.code == .certificateChanged)
@@ -252,7 +255,7 @@ private func trust(_ stage: Stage, _ hosts: StreamHosts, _ capsule: GeminiCapsul
   let known = try await identified(
     members.dialer, certificate: Array(ann.chainPEM.utf8), key: Array(ann.privateKeyPEM.utf8))
   stage.check("a client certificate is presented in its scope", known.text == "hello")
-  stage.check("nowhere else", (try? await GeminiClient(dialer: members.dialer).fetchData(home)) == nil)
+  stage.check("nowhere else", (try? await GeminiClient(dialer: members.dialer).fetch(home)) == nil)
 }
 
 private func dataTask(_ stage: Stage, _ client: GeminiClient) async throws {

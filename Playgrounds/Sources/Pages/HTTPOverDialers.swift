@@ -9,8 +9,7 @@ import LastroTunnels
 
 private func proxied(_ engine: any Dialer) throws -> TransportNetworkStack {
   // sample: proxy
-  let proxy = try ProxyServer(host: "127.0.0.1", port: 9050)
-  let dialer = TLSDialer(over: try SOCKS5Dialer(proxy: proxy, over: engine))
+  let dialer = try Tunnel.socks5(host: "127.0.0.1", port: 9050, over: engine).addingTLS()
   let stack = TransportNetworkStack(transport: try DialerTransport(over: dialer))
   // end
   return stack
@@ -30,7 +29,7 @@ private func memory() async throws {
 
 extension Page {
   static let httpOverDialers = Page("HTTPOverDialers") { stage in
-    _ = try proxied(try CurlDialer())
+    _ = try proxied(try CurlNetworkStack().dialer)
     try await stage.prints("memory") { try await memory() }
   }
 }

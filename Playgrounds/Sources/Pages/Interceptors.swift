@@ -23,7 +23,7 @@ private func interceptorsInOrder() -> StackConfiguration {
   configuration.interceptors = [
     TraceInterceptor { UUID().uuidString },
     .retry,
-    LoggingInterceptor(logger: Logger(label: "github"), verbosity: .headers),
+    .logging(Logger(label: "github"), verbosity: .headers),
   ]
   // end
   return configuration
@@ -39,13 +39,13 @@ struct CountingTransport: Transport {
     return try await next.execute(request)
   }
 }
-// end
 
 final class Counter: Sendable {
   private let count = Atomic(0)
   var value: Int { count.load(ordering: .relaxed) }
   func increment() { count.add(1, ordering: .relaxed) }
 }
+// end
 
 /// An interceptor that records every call of its hooks.
 private struct Witness: HTTPResourceInterceptor {
@@ -83,7 +83,7 @@ extension Page {
 
     let events = EventRecorder<String>()
     var configuration = StackConfiguration()
-    configuration.interceptors = [RetryInterceptor(policy: .maxRetries(1)), Witness(name: "stack", events: events)]
+    configuration.interceptors = [.retry(.maxRetries(1)), Witness(name: "stack", events: events)]
     let resource = HTTPResource.text(
       at: "/flaky/order?failures=1", through: [Witness(name: "resource", events: events)])
     _ = try await stage.github(configuration).fetch(resource)
@@ -96,7 +96,7 @@ extension Page {
         "stack succeeded 2", "resource succeeded 2",
       ])
 
-    let counting = CountingTransport(next: try CurlTransport(stage.engine))
+    let counting = CountingTransport(next: try CurlNetworkStack(stage.engine).engine)
     _ = try await TransportNetworkStack(transport: counting).fetch(.user("octocat"))
     stage.check("a transport around a transport sees every exchange", counting.count.value == 1)
   }

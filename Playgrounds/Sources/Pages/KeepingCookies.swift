@@ -34,7 +34,7 @@ private func sent(_ transport: ScriptedTransport) async throws {
   var configuration = StackConfiguration()
   configuration.cookies = jar
   let stack = TransportNetworkStack(transport: transport, configuration: configuration)
-  let login = try ResourceRequest(method: "POST", url: "https://www.example.org/login")
+  let login = try ResourceRequest(method: .post, url: "https://www.example.org/login")
   let answer = try await stack.fetch(.raw(login))
   for note in answer.response.ledger.attempts.last?.facts?.notes ?? [] { print(note.text) }
   for cookie in try jar.cookies(for: "https://mail.example.org/") { print(cookie) }

@@ -24,13 +24,13 @@ private func use(_ nightly: Pacer) -> RequestOptions {
   return options
 }
 
-private func told() async throws {
+private func observed() async throws {
   var configuration = StackConfiguration(interceptors: [.retry])
   configuration.timeSource = ManualClock(autoAdvance: true).timeSource
   configuration.resilience = Resilience(breaker: try CircuitBreaker(minimumCalls: 2))
   let transport = ScriptedTransport(repeatingLast: .respond(status: 503))
   let stack = TransportNetworkStack(transport: transport, configuration: configuration)
-  // sample: told
+  // sample: events
   do {
     _ = try await stack.fetch(.raw(try ResourceRequest(url: "https://api.example.org/")))
   } catch let error as HTTPFetchError<any Error> {
@@ -64,7 +64,7 @@ private func breaker() async throws {
 private func limits() throws -> StackConfiguration {
   var configuration = StackConfiguration()
   // sample: limits
-  let limiter = try ConcurrencyLimiter(.aimd(initial: 20, range: 1...200))
+  let limiter = try ConcurrencyLimiter(initial: 20, range: 1...200)
   let pacer = try Pacer(perSecond: 50, burst: 10)
   configuration.resilience = Resilience(pacer: pacer, limiter: limiter)
   // end
@@ -86,15 +86,11 @@ private func hedging() async throws {
 private func endpoints(_ stack: TransportNetworkStack) async throws {
   // sample: endpoints
   let apis = try EndpointSet(["https://eu.example.org"], backups: ["https://us.example.org"])
-  let lease = apis.lease()
-  let start = ContinuousClock.now
-  do {
-    _ = try await stack.fetch(.raw(try ResourceRequest(url: "\(lease.origin)/notes")))
-    lease.end(latency: start.duration(to: .now))
-  } catch let error as HTTPFetchError<any Error> {
-    lease.end(error, latency: start.duration(to: .now))
+  let notes = try await apis.withEndpoint { origin in
+    try await stack.fetch(.raw(try ResourceRequest(url: "\(origin)/notes"))).value
   }
   // end
+  _ = notes
 }
 
 extension Page {
@@ -106,7 +102,7 @@ extension Page {
     _ = use(try Pacer())
     try await endpoints(TransportNetworkStack(transport: transport, configuration: try limits()))
     try await stage.prints("breaker") { try await breaker() }
-    try await stage.prints("told") { try await told() }
+    try await stage.prints("events") { try await observed() }
     try await stage.prints("hedging") { try await hedging() }
   }
 }

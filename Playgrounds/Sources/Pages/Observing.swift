@@ -15,8 +15,8 @@ private func observers(
   // sample: observers
   var configuration = StackConfiguration()
   configuration.observers = [
-    MetricsObserver(factory: metrics),
-    TracingObserver(tracer: tracer),
+    .metrics(factory: metrics),
+    .tracing(tracer: tracer),
     recorder,
   ]
   // end
@@ -61,7 +61,7 @@ struct EventNames: FetchObserver {
     case .attemptEnded(let attempt): print("  attempt \(attempt.number) ended: \(attempt.outcome)")
     case .retryScheduled(_, _, let reason): print("  another one, because of \(reason)")
     case .callEnded: print("call ended")
-    case .bodyEnded(let end): print("body ended after \(end.bytes) bytes")
+    case .bodyEnded(let bytes, _, _): print("body ended after \(bytes) bytes")
     @unknown default: break
     }
   }
@@ -85,7 +85,7 @@ extension Page {
     _ = template()
     let github = try stage.github(observers(metrics: metrics, tracer: tracer, recorder: recorder))
     let flaky = HTTPResource.text(
-      at: "/flaky/observed?failures=1", through: [RetryInterceptor(policy: .maxRetries(1))])
+      at: "/flaky/observed?failures=1", through: [.retry(.maxRetries(1))])
     let answer = try await github.fetch(flaky)
     let spans = tracer.finishedSpans
     for span in spans { say("\(span.kind) span \(span.operationName)") }
@@ -100,7 +100,7 @@ extension Page {
     let named = try stage.github(configuration)
     try await stage.prints("order") {
       _ = try await named.fetch(
-        .text(at: "/flaky/order?failures=1", through: [RetryInterceptor(policy: .maxRetries(1))]))
+        .text(at: "/flaky/order?failures=1", through: [.retry(.maxRetries(1))]))
     }
     configuration.observers = [SlowCalls(limit: .zero)]
     transcript.removeAll()

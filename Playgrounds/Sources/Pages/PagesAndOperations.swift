@@ -56,13 +56,13 @@ private func resumed() async throws {
   ])
   let first = HTTPResource<[Int], TextAPIError>.get("https://api.example.org/items")
   // sample: resumed
-  var point: PageResumePoint?
+  var next: NextPage?
   do {
-    for try await page in stack.pages(first, by: .link) { point = page.resumePoint }
+    for try await page in stack.pages(first, by: .link) { next = page.next }
   } catch {
-    print("page \((point?.index ?? 0) + 1): \(error.message)")
+    print("failed: \(error.message)")
   }
-  for try await page in stack.pages(first, by: .link, from: point) { print(page.value) }
+  for try await page in stack.pages(first, by: .link, from: next) { print(page.value) }
   // end
 }
 
@@ -74,11 +74,10 @@ private func operations() async throws {
   ])
   // sample: operations
   let order = RawHTTPResource.send(.post, "https://api.example.org/reports")
-  guard let handle = try await stack.begin(order).handle else { return }
+  guard let handle = try await stack.startOperation(order).handle else { return }
   print(handle.statusURL)
-  let report: String = try await stack.wait(for: handle) { body, _ in
-    let status = try JSONDecoder().decode(Status.self, from: body)
-    return if let report = status.report { .done(report) } else { .running() }
+  let report: String = try await stack.wait(for: handle) { body, _, _ in
+    try JSONDecoder().decode(Status.self, from: body).report
   }
   print(report)
   // end

@@ -30,10 +30,10 @@ private func doh() throws -> CurlNetworkStack {
   // sample: doh
   var direct = CurlConfiguration()
   direct.connection.resolve("dns.example", port: 443, to: ["192.0.2.53"])
-  let names = try DoHResolver(["https://dns.example/dns-query"], over: CurlNetworkStack(direct))
 
   var configuration = CurlConfiguration()
-  configuration.connection.resolver = CachingResolver(over: names, order: .rotated)
+  configuration.connection.resolver = try CachingResolver(
+    doh: ["https://dns.example/dns-query"], over: CurlNetworkStack(direct), shufflesAddresses: true)
   let stack = try CurlNetworkStack(configuration)
   // end
   return stack

@@ -19,7 +19,7 @@ private func stacks(_ configuration: CurlConfiguration) throws -> (engine: CurlN
   var policy = StackConfiguration(interceptors: [.retry])
   policy.timeouts = try Timeouts(connect: .seconds(2), attempt: .seconds(3), idle: .seconds(3), total: .seconds(8))
   policy.resilience = .standard()
-  policy.observers = [MetricsObserver()]
+  policy.observers = [.metrics()]
   let rates = CurlNetworkStack(sharing: engine, configuration: policy)
   // end
   return (engine, rates)
@@ -56,7 +56,7 @@ struct Pins: Service {
 
   func reload() {
     do {
-      evaluator.replaceConfiguration(try .init(contentsOfFile: path))
+      evaluator.configuration = try .init(contentsOfFile: path)
     } catch {
       print("the pins stay as they are: \(error)")
     }

@@ -67,12 +67,12 @@ private func trailers() throws -> ResourceRequest {
 private func progress(github: any HTTPNetworkStack) async throws -> Int64 {
   // sample: progress
   let progress = TransferProgressReporter()
-  var archive = HTTPResource.text(at: "/repos/apple/swift/archive?bytes=1000000")
+  var archive = HTTPResource.text("https://api.github.com/repos/apple/swift/archive?bytes=1000000")
   archive.decoding = ModelDecoding { bytes, _ in "\(bytes.count) bytes" }
   archive.options.progress = progress
   async let fetched = github.fetch(archive)
   for await step in progress.updates {
-    say("\(step.bytesReceived) of \(step.totalBytesToReceive ?? 0)")
+    print("\(step.bytesReceived) of \(step.totalBytesToReceive ?? 0)")
   }
   print(try await fetched.value)
   // end

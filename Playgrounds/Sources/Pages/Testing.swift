@@ -4,6 +4,7 @@ import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
+import LastroEveryday
 import LastroObservability
 import LastroTesting
 
@@ -15,7 +16,7 @@ private func scripted() async throws -> String {
   ])
   let resource = HTTPResource.user("octocat")
   var configuration = StackConfiguration()
-  configuration.interceptors = [RetryInterceptor(policy: .maxRetries(1))]
+  configuration.interceptors = [.retry(.maxRetries(1))]
   let stack = TransportNetworkStack(transport: transport, configuration: configuration)
 
   let login = try await stack.fetch(resource).value.login
@@ -31,8 +32,8 @@ private func schedule() async -> (sleeps: [Duration], elapsed: Duration) {
   configuration.timeSource = clock.timeSource
   configuration.randomSource = .seeded(7)
   configuration.interceptors = [
-    RetryInterceptor(
-      policy: .backoff(
+    .retry(
+      .backoff(
         .exponential(baseDelay: .milliseconds(200), scale: Retry.Backoff.doubling, until: .maxRetries(3))))
   ]
   let transport = ScriptedTransport(repeatingLast: .respond(status: 503))
@@ -50,7 +51,7 @@ private func limit() async throws -> FailureCode? {
   var configuration = StackConfiguration()
   configuration.timeSource = clock.timeSource
   configuration.interceptors = [
-    RetryInterceptor(policy: .backoff(.constant(delay: .seconds(20), until: .maxRetries(9))))
+    .retry(.backoff(.constant(delay: .seconds(20), until: .maxRetries(9))))
   ]
   let transport = ScriptedTransport([.respond(status: 503), .respond(status: 200, body: #"{"login":"octocat"}"#)])
   let stack = TransportNetworkStack(transport: transport, configuration: configuration)
@@ -61,6 +62,32 @@ private func limit() async throws -> FailureCode? {
   let login = try await fetched.value.login
   // end
   return login == "octocat" ? nil : .invalidURL
+}
+
+private func pausedEvents() async throws -> [String] {
+  // sample: events
+  let clock = ManualClock()
+  var configuration = StackConfiguration()
+  configuration.timeSource = clock.timeSource
+  let transport = ScriptedTransport([
+    .events((.seconds(15), "data: Hello\n\n"), (.seconds(40), "data: [DONE]\n\n"), on: clock)
+  ])
+  let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+
+  let reading = Task {
+    var texts: [String] = []
+    let events = stack.events(
+      .get("https://api.example.org/answer"), maximumReconnections: 0, firstEvent: .seconds(20))
+    for try await event in events { texts.append(event.data) }
+    return texts
+  }
+  for pause in [15, 40] {
+    try await clock.waitForSleepers(count: 1)  // the pause has begun
+    clock.advance(by: .seconds(pause))
+  }
+  let texts = try await reading.value
+  // end
+  return texts
 }
 
 private func scriptedOAuth() async throws {
@@ -83,7 +110,7 @@ private func scriptedOAuth() async throws {
   let client = try OAuth2Client(
     tokenURL: "https://login.example.com/token", id: "shop", authentication: .basic(Secret("shop's secret")))
   let bearer = try BearerAuthenticator(
-    source: OAuth2ClientCredentials(client: client), origins: [Origin("https://api.github.com")])
+    source: client.clientCredentials(), origins: [Origin("https://api.github.com")])
   var configuration = StackConfiguration(interceptors: [bearer])
   configuration.timeSource = clock.timeSource  // the authenticator and the transport use it, too
   let stack = TransportNetworkStack(transport: transport, configuration: configuration)
@@ -101,36 +128,33 @@ private func scriptedOAuth() async throws {
 private func oauth() async throws {
   // sample: oauth
   let clock = ManualClock()
-  let api = try DemoAPI.start(tokenLifetime: 3600, time: clock.timeSource)
+  let root = try CertificateAuthority()
+  let api = try LoopbackServer.demo(tls: LoopbackTLS(root.issue(hosts: ["localhost"])), time: clock.timeSource)
   var engine = CurlConfiguration()
-  engine.connection.tls.roots = .pem(Array(api.caPEM.utf8))
+  engine.connection.tls.roots = .pem(Array(root.rootPEM.utf8))
   engine.connection.proxy = .none
   let plain = try CurlNetworkStack(engine)
   let client = try OAuth2Client(
-    tokenURL: "\(api.baseURL)/oauth/token", id: api.clientID, authentication: .basic(Secret(api.clientSecret)))
+    tokenURL: "\(api.baseURL)/oauth/token", id: "demo-client", authentication: .basic("demo-secret"))
   let bearer = try BearerAuthenticator(
-    source: OAuth2ClientCredentials(client: client, stack: plain), origins: [Origin(api.baseURL)],
+    source: client.clientCredentials(stack: plain), origins: [Origin(api.baseURL)],
     timeSource: clock.timeSource)
   let stack = CurlNetworkStack(sharing: plain, configuration: StackConfiguration(interceptors: [bearer]))
-  let page = HTTPResource<String, TextAPIError>.page("\(api.baseURL)/private")
+  let page = HTTPResource.text("\(api.baseURL)/private")
 
+  func issued() -> Int { api.requests.count { $0.path == "/oauth/token" } }
   for minutes in [0, 59, 1, 1] {
     clock.advance(by: .seconds(60 * minutes))
     let answer = try await stack.fetch(page)
-    print("\(answer.response.status.code), \(api.tokensIssued) issued, \(answer.response.attempts.count) attempt")
+    let count = answer.response.ledger.attempts.count
+    print("\(answer.response.status.code), \(issued()) issued, \(count) attempt")
   }
-  api.revokeTokens()  // as an operator would, long before they expire
+  // An operator revokes all tokens, long before they expire.
+  _ = try await plain.fetch(.raw(try ResourceRequest(method: .delete, url: "\(api.baseURL)/oauth/tokens")))
   let answer = try await stack.fetch(page)
-  print(answer.response.attempts.map { "\($0.status?.code ?? 0)" }, "\(api.tokensIssued) issued")
+  print(answer.response.ledger.attempts.map { "\($0.status?.code ?? 0)" }, "\(issued()) issued")
   // end
   api.stop()
-}
-
-extension HTTPResource where Model == String, APIError == TextAPIError {
-  fileprivate static func page(_ url: String) -> Self {
-    .init(
-      baseRequestMaking: BaseRequestMaking { try ResourceRequest(url: url) }, decoding: .text, errorDecoding: .text)
-  }
 }
 
 private func otherServer() async throws -> String {
@@ -200,6 +224,7 @@ extension Page {
       "a schedule, to the millisecond", sleeps == [.milliseconds(200), .milliseconds(400), .milliseconds(800)])
     stage.check("and no time has passed but on the clock", elapsed == .milliseconds(1_400))
     stage.check("a wait is ended by the test", try await limit() == nil)
+    stage.check("events with pauses between them", try await pausedEvents() == ["Hello", "[DONE]"])
     stage.check("no random addition", RandomSource.constant(0).next() == 0)
     let numbers = (RandomSource.seeded(7), RandomSource.seeded(7))
     stage.check("the same seed, the same numbers", numbers.0.next() == numbers.1.next())

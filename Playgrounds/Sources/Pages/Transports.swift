@@ -89,7 +89,10 @@ struct MaskConnectionFactory: ConnectionFactory {
   private let transport: NetworkConnectionFactory
 
   /// Connects to the transport's server itself.
-  init(serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool, network: any Dialer = CurlDialer.shared) {
+  init(
+    serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool,
+    network: any Dialer = CurlNetworkStack.sharedDialer
+  ) {
     transport = NetworkConnectionFactory(to: serverAddress, dialer: network) { Mask(cert: cert) }
   }
 
@@ -116,7 +119,7 @@ private func conformance(_ factory: MaskConnectionFactory) async throws {
 
 private func socket(_ factory: MaskConnectionFactory, _ options: ConnectionOptions) async throws -> WebSocket {
   // sample: over a transport
-  let dialer = TLSDialer(over: factory.dialer(), connection: options)
+  let dialer = factory.dialer().addingTLS(connection: options)
   let socket = try await WebSocketClient(dialer: dialer).connect("wss://chat.example.org/room")
   // end
   return socket
@@ -166,7 +169,7 @@ private func framed(_ factory: NetworkConnectionFactory) async throws {
   try await connection.send(Data("two".utf8))
   for _ in 1...2 {
     let line = try await connection.receiveMessage()
-    let message = line.metadata(definition: Lines.definition) as? ProtocolFramer.Message
+    let message = line.context?.protocolMetadata(definition: Lines.definition) as? ProtocolFramer.Message
     print(String(decoding: line.data, as: UTF8.self), message?["number"] as? Int ?? 0)
   }
   // end

@@ -11,15 +11,15 @@ import LastroWebSocket
 
 private func nested(_ base: any Dialer) throws -> any Dialer {
   // sample: nested
-  let proxy = try ProxyServer(host: "proxy.example.org", port: 1080)
-  let dialer = TLSDialer(over: try SOCKS5Dialer(proxy: proxy, over: base))
+  let proxy = try Tunnel.socks5(host: "proxy.example.org", port: 1080, over: base)
+  let dialer = proxy.addingTLS()
   // end
   return dialer
 }
 
 private func meek(front: URL, serverURL: URL, _ stack: any HTTPNetworkStack) async throws -> any ByteStream {
   // sample: meek
-  let dialer = try MeekDialer(to: front, serverURL: serverURL, through: stack)
+  let dialer = try Tunnel.meek(to: front, serverURL: serverURL, through: stack)
   let stream = try await dialer.dial(DialRequest(host: "echo.example.org", port: 7))
   // end
   return stream
@@ -32,9 +32,9 @@ private func chain() throws {
   // end
 }
 
-private func over(_ chain: ViaChain, _ engine: CurlTransport, url: String) async throws -> WebSocket {
+private func over(_ chain: ViaChain, _ stack: CurlNetworkStack, url: String) async throws -> WebSocket {
   // sample: over a chain
-  let client = WebSocketClient(dialer: try chain.dialer(on: engine))
+  let client = WebSocketClient(dialer: try chain.dialer(on: stack))
   let socket = try await client.connect(url)
   // end
   return socket
@@ -52,9 +52,9 @@ private func meekTunnel(_ stage: Stage, _ hosts: StreamHosts) async throws {
   _ = try nested(hosts.engine)
   try await stage.prints("chain") { try chain() }
 
-  let web = try LoopbackMeekServer()
+  let web = try LoopbackTunnelServer.meek()
   defer { web.stop() }
-  guard let url = URL(string: web.server.baseURL) else { return }
+  guard let url = URL(string: "http://127.0.0.1:\(web.port)") else { return }
   let stream = try await meek(front: url, serverURL: url, try CurlNetworkStack(hosts.configuration))
   try await stream.write(Data("hello".utf8))
   stage.check("meek brings it back", try await stream.read() == Data("hello".utf8))
@@ -69,8 +69,8 @@ private func twoProxies(_ stage: Stage, _ hosts: StreamHosts) async throws {
   defer { for server in [first, second] { server.stop() } }
   defer { sockets.stop() }
   let ways = try ViaChain(["http://127.0.0.1:\(first.port)", "http://127.0.0.1:\(second.port)"])
-  let engine = try CurlTransport(hosts.configuration)
-  let socket = try await over(ways, engine, url: "wss://localhost:\(sockets.port)/")
+  let stack = try CurlNetworkStack(hosts.configuration)
+  let socket = try await over(ways, stack, url: "wss://localhost:\(sockets.port)/")
   try await socket.send("through two proxies")
   var messages = socket.messages.makeAsyncIterator()
   stage.check("a WebSocket through two proxies", try await messages.next() == .text("through two proxies"))

@@ -32,18 +32,18 @@ private func upload(
   _ stack: any HTTPNetworkStack, _ path: String, _ keep: @escaping @Sendable (UploadToken) -> Void
 ) async throws {
   // sample: upload
-  var options = UploadOptions(.tus)
+  var options = UploadOptions()
   options.metadata = ["filename": "a.mov"]
   options.onToken = { token in keep(token) }
   let upload = try await stack.upload(file: path, to: .get("https://example.org/files"), options: options)
-  print("\(upload.length) bytes in \(upload.requests) requests")
+  print(upload.url ?? "no upload was created")
   // end
 }
 
 private func resumed(_ stack: any HTTPNetworkStack, _ token: UploadToken, _ path: String) async throws {
   // sample: resumed
-  let upload = try await stack.resumeUpload(token, of: path, as: .get("https://example.org/files"))
-  print("\(upload.resumedFrom) bytes were there")
+  let upload = try await stack.upload(file: path, to: .get("https://example.org/files"), resuming: token)
+  print(upload.response.status.code)
   // end
 }
 

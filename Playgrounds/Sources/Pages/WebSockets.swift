@@ -88,7 +88,7 @@ private func authenticated(dialer: any Dialer, password: Secret) async throws ->
   // sample: interceptors
   var stack = StackConfiguration()
   let origins = [try Origin("https://chat.example.org")]
-  stack.interceptors = [try BasicAuthenticator(user: "ann", password: password, origins: origins)]
+  stack.interceptors = [try .basic(user: "ann", password: password, origins: origins)]
   let client = WebSocketClient(dialer: dialer, stack: stack)
   let socket = try await client.connect(
     "wss://chat.example.org/members", headers: [.origin: "https://www.example.org"])
@@ -110,7 +110,7 @@ private func refused(_ client: WebSocketClient) async {
 private func addressed(dialer: any Dialer) -> WebSocketClient {
   // sample: address
   var configuration = WebSocketConfiguration()
-  configuration.address = .init(host: "192.0.2.7", port: 8443)
+  configuration.address = ("192.0.2.7", 8443)
   configuration.serverName = "edge.example.org"
   let client = WebSocketClient(dialer: dialer, configuration: configuration)
   // end
@@ -130,20 +130,20 @@ private func tooLarge(_ client: WebSocketClient) async throws {
 
 private func reconnecting(_ client: WebSocketClient) async throws {
   // sample: reconnecting
-  let feed = ReconnectingWebSocket(
-    client, to: "wss://chat.example.org/feed",
+  let feed = client.reconnecting(
+    to: "wss://chat.example.org/feed",
     policy: .backoff(.constant(delay: .milliseconds(100), until: .maxRetries(5))), stableAfter: .seconds(60)
   ) { socket in
     try await socket.send("resume")  // first of all on every socket but the first
   }
-  for try await event in feed.events {
+  for try await event in feed {
     switch event {
     case .opened(let socket):
       do {
         for try await message in socket.messages { print(message) }
       } catch {}  // the next event tells why
-    case .gap(let gap):
-      print("again in \(gap.delay): \(gap.close?.reason ?? gap.error.message)")
+    case .waiting(let delay, let error, _):
+      print("again in \(delay): \(error.message)")
     }
   }
   // end
@@ -157,7 +157,8 @@ private func connection(_ dialer: any Dialer) async throws {
   try await connection.send(Data("hello".utf8), contentContext: text)
 
   let message = try await connection.receiveMessage()
-  if let metadata = message.metadata(definition: WebSocketProtocol.definition) as? WebSocketProtocol.Metadata {
+  let metadata = message.context?.protocolMetadata(definition: WebSocketProtocol.definition)
+  if let metadata = metadata as? WebSocketProtocol.Metadata {
     print(metadata.opcode, String(decoding: message.data, as: UTF8.self))
   }
   connection.cancel()  // says goodbye first
@@ -248,7 +249,7 @@ private func handshakes(_ stage: Stage, _ hosts: StreamHosts) async throws {
   let dialer = hosts.dialer([host: members.port])
   await stage.prints("refused") { await refused(WebSocketClient(dialer: dialer)) }
   let socket = try await authenticated(dialer: dialer, password: Secret("opensesame"))
-  stage.check("credentials open it", !socket.state.isTerminal)
+  stage.check("credentials open it", socket.isOpen)
   let origin = members.record.handshakes.last?.headers["Origin"]
   stage.check("headers go with the handshake", origin == "https://www.example.org")
 
@@ -265,7 +266,7 @@ private func handshakes(_ stage: Stage, _ hosts: StreamHosts) async throws {
   defer { edge.stop() }
   let byAddress = addressed(dialer: hosts.dialer(["192.0.2.7:8443": edge.port]))
   let there = try await byAddress.connect("wss://\(host)/room")
-  stage.check("the address is dialed", !there.state.isTerminal)
+  stage.check("the address is dialed", there.isOpen)
   stage.check("and the URL's host stands in Host", edge.record.handshakes.first?.headers["Host"] == host)
 }
 
@@ -287,7 +288,7 @@ private func reconnection(_ stage: Stage) async throws {
   let dialer = MemoryDialer { _, stream in
     dials.record(1)
     var behavior = LoopbackWebSocketBehavior()
-    if dials.count == 1 {
+    if dials.events.count == 1 {
       behavior.greeting = [.text("one"), .close(1012, "the server restarts")]
     } else {
       behavior.onMessage = { _ in [.text("two"), .close(1000, "")] }

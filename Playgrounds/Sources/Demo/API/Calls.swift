@@ -36,7 +36,7 @@ extension HTTPResource where Model == Issue, APIError == ForgeError {
 extension HTTPResource where Model == Flaky, APIError == ForgeError {
   static func flaky(_ key: String, failures: Int, retrying policy: HTTPRetryPolicy) -> Self {
     .init(
-      Forge.flaky(key: key, failures: failures), decoder: .forge, interceptors: [RetryInterceptor(policy: policy)])
+      Forge.flaky(key: key, failures: failures), decoder: .forge, interceptors: [.retry(policy)])
   }
 }
 

@@ -10,14 +10,14 @@ extension Step {
   static let logging = Step(
     title: "Log lines, secrets redacted",
     explanation: """
-      LoggingInterceptor logs over swift-log, and masks credentials unless that is switched off.
+      The interceptor .logging logs over swift-log, and masks credentials unless that is switched off.
       An authenticator puts the token on every request; here one request also has it in its URL, where it should not be.
       """
   ) { stage in
-    let token = stage.server.token
+    let token = "demo-token"
     let lines = EventRecorder<String>()
     let logger = Logger(label: "demo") { _ in LineLogHandler(lines: lines) }
-    let logging = LoggingInterceptor(logger: logger, verbosity: .headers, rendersCurlCommands: true)
+    let logging = StandardInterceptor.logging(logger, verbosity: .headers, rendersCurlCommands: true)
     let before = stage.server.requests.count
 
     stage.asked("fetch(.secret()) with a token that is refused, in the URL and in Authorization")

@@ -7,8 +7,8 @@ extension Step {
   static let pinning = Step(
     title: "A pinned key",
     explanation: """
-      A policy names the keys that a host may have. Another key is refused within the handshake, although its chain is
-      valid: not a byte of the request is sent, and the error has what one needs to find out who is wrong.
+      A policy names the keys that a host may have. Another key is rejected during the handshake, although its chain is
+      valid. No byte of the request is sent, and the error has the key that was presented and the pins.
       """
   ) { stage in
     let site = try PinnedSite()
@@ -32,7 +32,7 @@ extension Step {
         for line in "\(failure)".split(separator: "\n").dropFirst(2) { stage.say("  \(line)") }
       }
       try stage.check("it is refused for its key", error.trustFailure?.reason == .noPinMatches)
-      try stage.check("and never retried", error.attempts.map(\.requestSent) == [false])
+      try stage.check("and never retried", error.ledger.attempts.map(\.requestSent) == [false])
       try stage.check("the server got nothing", impostor.server.receivedBytes == 0)
       return
     }
@@ -42,8 +42,8 @@ extension Step {
   static let keyRotation = Step(
     title: "A key is rotated",
     explanation: """
-      The new pin is added, the server changes its key, the old pin goes. The stack is the same all the time: a policy
-      holds from the very next request on.
+      The new pin is added, the server changes its key, and the old pin is removed. The stack stays the same, because a
+      new policy applies to the next request.
       """
   ) { stage in
     let site = try PinnedSite()
@@ -53,19 +53,19 @@ extension Step {
     let bank = try site.stack(evaluator)
     _ = try await bank.fetch(site.balance)
 
-    stage.asked("replaceConfiguration: the old key, the new one, and the backup; then fetch(balance)")
-    evaluator.replaceConfiguration(try PinnedSite.pins(site.key, next, backup))
+    stage.asked("a configuration with the old key, the new one, and the backup; then fetch(balance)")
+    evaluator.configuration = try PinnedSite.pins(site.key, next, backup)
     let added = try await bank.fetch(site.balance)
     stage.came("\(added.value), on a new connection")
-    try stage.check("the new policy judged it anew", !added.response.facts.connectionReused)
+    try stage.check("the new policy was applied to a new connection", !added.response.facts.connectionReused)
 
-    stage.say("the server changes its key; connections that stand go on")
+    stage.say("the server changes its key; open connections stay in use")
     try site.server.replaceTLS(LoopbackTLS(next))
     let standing = try await bank.fetch(site.balance)
     try stage.check("the old connection serves", standing.response.facts.connectionReused)
 
-    stage.asked("replaceConfiguration: the new key and the backup; then fetch(balance)")
-    evaluator.replaceConfiguration(try PinnedSite.pins(next, backup))
+    stage.asked("a configuration with the new key and the backup; then fetch(balance)")
+    evaluator.configuration = try PinnedSite.pins(next, backup)
     let rotated = try await bank.fetch(site.balance)
     stage.came("\(rotated.value), pinned to the new key")
     try stage.check(

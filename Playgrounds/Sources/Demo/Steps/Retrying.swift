@@ -16,7 +16,7 @@ extension Step {
     let before = stage.server.requests.count
     stage.asked("fetch(.flaky(\"a\", failures: 2)), waits of 0.1 s, 0.2 s, 0.4 s, three retries at most")
     let flaky = try await stage.stack.fetch(.flaky("a", failures: 2, retrying: policy))
-    let attempts = flaky.response.attempts
+    let attempts = flaky.response.ledger.attempts
     stage.show(attempts)
     stage.came("\(flaky.response.status) after \(flaky.value.attempts) attempts")
     try stage.check("two 503 and a 200", attempts.map(\.status?.code) == [503, 503, 200])

@@ -7,7 +7,7 @@ extension Step {
     title: "A typed fetch",
     explanation: """
       The API's endpoints are the cases of an enum; each call is declared once, with its model.
-      What comes is the model and the response it came with.
+      A fetch returns the model and its response.
       """
   ) { stage in
     let before = stage.server.requests.count

@@ -10,7 +10,7 @@ private final class NotesServer: Sendable {
   private let reads = EventRecorder<Void>()
   private let writes = EventRecorder<Void>()
 
-  var written: Int { writes.count }
+  var written: Int { writes.events.count }
 
   func answer(_ request: LoopbackRequest) -> LoopbackResponse {
     guard request.headers["Authorization"] == "Bearer s3cret" else { return .json(#"{"message":"who?"}"#, status: 401) }
@@ -34,7 +34,7 @@ extension Page {
     let root = try CertificateAuthority(commonName: "Example Root")
     let path = try stage.socketPath()
     let server = try LoopbackServer.http(
-      .unixSocket(path: path), tls: LoopbackTLS(root.issue(hosts: ["notes.example.com"]))
+      unixSocketPath: path, tls: LoopbackTLS(root.issue(hosts: ["notes.example.com"]))
     ) { new.answer($0) }
     var engine = CurlConfiguration()
     engine.connection.unixSocketPath = path

@@ -134,7 +134,7 @@ func pin(ofBackup publicKey: String) throws -> SPKIHash {
 
 func swap(_ evaluator: ServerTrustEvaluator, path: String) throws {
   // sample: swap
-  evaluator.replaceConfiguration(try .init(contentsOfFile: path))
+  evaluator.configuration = try .init(contentsOfFile: path)
   // end
 }
 
@@ -150,7 +150,7 @@ func checkPins(_ configuration: ServerTrustEvaluator.Configuration, through stac
 final class NoShortKeys: ServerTrustJudge {
   func judge(_ trust: ServerTrust) throws(TrustFailure) -> TrustVerdict {
     for certificate in trust.chain {
-      if case .rsa(let bits)? = certificate.facts?.key, bits < 3072 {
+      if let bits = certificate.facts?.rsaBits, bits < 3072 {
         throw TrustFailure(.refused("its chain has an RSA key of \(bits) bits"), trust: trust)
       }
     }

@@ -18,9 +18,9 @@ struct Browser: Sendable {
     self.terminal = terminal
     self.width = width
     var configuration = GeminiConfiguration()
-    configuration.redirects = .acrossHosts()
-    configuration.trust = .firstUse(path: knownHosts) { change in
-      terminal.show("* \(change); refused. Remove its line, if you know why")
+    configuration.followsRedirectsAcrossHosts = true
+    configuration.trust = .firstUse(path: knownHosts) { refusal in
+      terminal.show("* \(refusal.message); refused. Remove its line, if you know why")
       return .refuse
     }
     client = GeminiClient(dialer: dialer, configuration: configuration)
@@ -42,7 +42,7 @@ struct Browser: Sendable {
       say("usage: Pages browse [--known-hosts FILE] [URL]")
       return 64
     }
-    let browser = Browser(dialer: CurlDialer.shared, knownHosts: knownHosts, terminal: .standard)
+    let browser = Browser(dialer: CurlNetworkStack.sharedDialer, knownHosts: knownHosts, terminal: .standard)
     await browser.run(arguments.first ?? "gemini://geminiprotocol.net/")
     return 0
   }
@@ -101,7 +101,7 @@ struct Browser: Sendable {
         terminal.show("? \(harmless(response.meta))")
         guard let answer = await lines.next() else { return nil }
         return await visit(
-          try response.url.answering(answer, sensitive: response.status.isSensitiveInput), &lines)
+          try response.url.answering(answer, sensitive: response.status == .sensitiveInput), &lines)
       default:
         terminal.show("* \(response.status) \(harmless(response.meta))")
         return nil
@@ -115,20 +115,20 @@ struct Browser: Sendable {
   private func show(_ response: GeminiResponse) async throws(GeminiError) -> Visit {
     terminal.show("== \(response.url), \(response.facts.trust.rawValue)")
     guard response.header.mediaType == "text/gemini" else {
-      let isText = response.header.mediaType?.hasPrefix("text/") ?? false
-      let data = try await response.body.collect(upTo: GeminiClient.defaultMaximumBodyBytes)
-      if isText {
-        for line in String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline) {
-          terminal.show(harmless(String(line)))
-        }
+      let whole = try await response.collected()
+      if let text = whole.text {
+        for line in text.split(whereSeparator: \.isNewline) { terminal.show(harmless(String(line))) }
       } else {
-        terminal.show("* \(data.count) bytes of \(harmless(response.meta))")
+        terminal.show("* \(whole.data?.count ?? 0) bytes of \(harmless(response.meta))")
       }
       return Visit(url: response.url, links: [])
     }
-    var renderer = GemtextRenderer(width: width)
-    for try await line in response.body.gemtext { terminal.show(renderer.render(line)) }
-    return Visit(url: response.url, links: renderer.links)
+    var links: [String] = []
+    for try await line in response.gemtext {
+      if case .link(let target, _) = line { links.append(target) }
+      if let text = line.plainText(width: width, linkNumber: links.count) { terminal.show(text) }
+    }
+    return Visit(url: response.url, links: links)
   }
 }
 

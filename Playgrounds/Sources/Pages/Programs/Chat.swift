@@ -22,7 +22,7 @@ struct Chat: Sendable {
     }
     var configuration = WebSocketConfiguration()
     configuration.compression = .init()
-    let client = WebSocketClient(dialer: CurlDialer.shared, configuration: configuration)
+    let client = WebSocketClient(dialer: CurlNetworkStack.sharedDialer, configuration: configuration)
     return await Chat(client: client, url: url, name: arguments.dropFirst().first, terminal: .standard).run()
   }
 
@@ -39,7 +39,7 @@ struct Chat: Sendable {
         case .binary(let data): terminal.show("* \(data.count) bytes")
         }
       }
-      return await ending(of: socket)
+      return try await ending(of: socket)
     } catch {
       terminal.show("* \(error)")
       return 1
@@ -61,20 +61,17 @@ struct Chat: Sendable {
         }
       } catch {
         // The loop that reads messages reports the end of the socket.
-        if socket.state.isTerminal { return }
+        if !socket.isOpen { return }
         terminal.show("* \(error)")
       }
     }
     _ = try? await socket.close()
   }
 
-  private func ending(of socket: WebSocket) async -> Int32 {
-    for await state in socket.states {
-      guard case .closed(let close) = state else { continue }
-      let code = close.code.map { "code \($0)" } ?? "no code"
-      terminal.show("* closed with \(code)\(close.reason.isEmpty ? "" : ": " + harmless(close.reason))")
-      return close.isClean ? 0 : 1
-    }
-    return 1
+  private func ending(of socket: WebSocket) async throws(WebSocketError) -> Int32 {
+    let close = try await socket.waitForEnd()
+    let code = close.code.map { "code \($0)" } ?? "no code"
+    terminal.show("* closed with \(code)\(close.reason.isEmpty ? "" : ": " + harmless(close.reason))")
+    return close.isClean ? 0 : 1
   }
 }

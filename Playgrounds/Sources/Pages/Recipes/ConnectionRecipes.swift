@@ -21,7 +21,7 @@ enum ConnectionRecipes {
     try await clientCertificate(recipes)
     try await proxies(recipes)
     let path = try recipes.stage.socketPath()
-    let docker = try LoopbackServer.http(.unixSocket(path: path)) { _ in .text("1.51") }
+    let docker = try LoopbackServer.http(unixSocketPath: path) { _ in .text("1.51") }
     defer { docker.stop() }
     await recipes.check("Unix socket", prints: ["1.51"]) { try await unixSocket(path) }
   }
@@ -30,7 +30,7 @@ enum ConnectionRecipes {
     var tls = LoopbackTLS(recipes.certificate)
     tls.clientAuthoritiesPEM = recipes.root.rootPEM
     let path = try recipes.stage.socketPath()
-    let members = try LoopbackServer.http(.unixSocket(path: path), tls: tls) { _ in .text("welcome") }
+    let members = try LoopbackServer.http(unixSocketPath: path, tls: tls) { _ in .text("welcome") }
     defer { members.stop() }
     var engine = recipes.engine
     engine.connection.unixSocketPath = path

@@ -28,7 +28,7 @@ enum FailureRecipes {
     configuration.interceptors = [.retry(patient)]
     let api = try CurlNetworkStack(engine, configuration: configuration)
     let answer = try await api.fetch(.text("/flaky/backoff", query: ["failures": 3]))
-    print(answer.response.attempts.count, "attempts")
+    print(answer.response.ledger.attempts.count, "attempts")
     // end
   }
 
@@ -37,7 +37,7 @@ enum FailureRecipes {
     var resource = HTTPResource<String, TextAPIError>.text("/flaky/one")
     resource.interceptors = [.retry(.maxRetries(2))]
     let answer = try await api.fetch(resource)
-    print(answer.response.attempts.count, "attempts")
+    print(answer.response.ledger.attempts.count, "attempts")
     // end
   }
 
@@ -48,7 +48,7 @@ enum FailureRecipes {
     pay.options.idempotency = .generatedKey  // the same Idempotency-Key for each attempt of a call
     pay.interceptors = [.retry]
     let paid = try await api.fetch(pay)
-    print("receipt \(paid.value.id) after \(paid.response.attempts.count) attempts")
+    print("receipt \(paid.value.id) after \(paid.response.ledger.attempts.count) attempts")
     // end
   }
 

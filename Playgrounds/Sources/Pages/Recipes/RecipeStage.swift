@@ -19,7 +19,7 @@ struct RecipeStage: Sendable {
   let certificate: MintedCertificate
   let server: LoopbackServer
   /// A server for recipes about failures and tokens.
-  let demo: DemoAPI
+  let demo: LoopbackServer
   let engine: CurlConfiguration
   let demoEngine: CurlConfiguration
   let configuration = StackConfiguration(baseURL: "https://\(host)")
@@ -31,14 +31,14 @@ struct RecipeStage: Sendable {
   init(_ stage: Stage) throws {
     self.stage = stage
     root = try CertificateAuthority(commonName: "Example Root")
-    certificate = try root.issue(hosts: [Self.host], validity: .days(47))
+    certificate = try root.issue(hosts: [Self.host], days: 0...47)
     let routes = RecipeServer()
     let path = try stage.socketPath()
-    server = try LoopbackServer.http(.unixSocket(path: path), tls: LoopbackTLS(certificate)) { routes.respond(to: $0) }
+    server = try LoopbackServer.http(unixSocketPath: path, tls: LoopbackTLS(certificate)) { routes.respond(to: $0) }
     let demoPath = try stage.socketPath()
-    demo = try DemoAPI.start(on: .unixSocket(path: demoPath), hosts: [Self.host])
+    demo = try LoopbackServer.demo(unixSocketPath: demoPath, tls: LoopbackTLS(certificate))
     engine = Self.engine(path, rootPEM: root.rootPEM)
-    demoEngine = Self.engine(demoPath, rootPEM: demo.caPEM)
+    demoEngine = Self.engine(demoPath, rootPEM: root.rootPEM)
     api = try CurlNetworkStack(engine, configuration: configuration)
     demoAPI = try CurlNetworkStack(demoEngine, configuration: configuration)
     folder = try stage.socketPath() + ".files"

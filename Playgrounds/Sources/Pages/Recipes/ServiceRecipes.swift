@@ -39,7 +39,7 @@ enum ServiceRecipes {
     let lines = EventRecorder<String>()
     let logger = Logger(label: "shop") { _ in LineHandler(lines: lines) }
     await recipes.check("logging", prints: []) { try await logging(engine, configuration, logger) }
-    recipes.stage.check("one line for the call", lines.count == 1)
+    recipes.stage.check("one line for the call", lines.events.count == 1)
     let factory = TestMetrics()
     await recipes.check("metrics", prints: []) { try await metrics(engine, configuration, factory) }
     recipes.stage.check(
@@ -96,7 +96,7 @@ enum ServiceRecipes {
   private static func limiter(_ engine: CurlConfiguration, _ configuration: StackConfiguration) async throws {
     var configuration = configuration
     // sample: limiter
-    let limiter = try ConcurrencyLimiter(.fixed(8), queueCapacity: 100, maximumWait: .seconds(2))
+    let limiter = try ConcurrencyLimiter(limit: 8, queueCapacity: 100, maximumWait: .seconds(2))
     configuration.resilience = Resilience(limiter: limiter)  // eight requests at a time to each origin
     let api = try CurlNetworkStack(engine, configuration: configuration)
     print(try await api.fetch(.text("/log")).response.status.code)
@@ -118,7 +118,7 @@ enum ServiceRecipes {
   ) async throws {
     var configuration = configuration
     // sample: logging
-    configuration.observers = [LoggingObserver(logger: logger)]  // one line for each call
+    configuration.observers = [.logging(to: logger)]  // one line for each call
     let api = try CurlNetworkStack(engine, configuration: configuration)
     _ = try await api.fetch(.text("/log"))
     // end
@@ -129,7 +129,7 @@ enum ServiceRecipes {
   ) async throws {
     var configuration = configuration
     // sample: metrics
-    configuration.observers = [MetricsObserver(factory: factory)]  // the default is that of MetricsSystem
+    configuration.observers = [.metrics(factory: factory)]  // the default is that of MetricsSystem
     let api = try CurlNetworkStack(engine, configuration: configuration)
     _ = try await api.fetch(.text("/log"))
     // end

@@ -35,14 +35,14 @@ enum SocketRecipes {
     let echo = try echoServer(try hosts.identity(host))
     let web = try LoopbackServer.http(tls: hosts.identity(host)) { _ in .text("a page") }
     let proxy = try LoopbackServer.socks5()
-    let bridge = try LoopbackObfs4Server(forwardingTo: web.port)
+    let bridge = try LoopbackTunnelServer.obfs4(forwardingTo: web.port)
     defer { for server in [echo, web, proxy] { server.stop() } }
     defer { bridge.stop() }
     await recipes.check("SOCKS", prints: ["hello"]) {
       try await socks(hosts.configuration, host, echo.port, proxyPort: proxy.port)
     }
     await recipes.check("chain", prints: ["a page"]) {
-      try await chain(hosts.configuration, "socks5://127.0.0.1:\(proxy.port)", bridge.bridgeLine)
+      try await chain(hosts.configuration, "socks5://127.0.0.1:\(proxy.port)", bridge.hop)
     }
   }
 
@@ -56,7 +56,7 @@ enum SocketRecipes {
 
   private static func gemini(_ dialer: any Dialer) async throws {
     // sample: Gemini
-    let page = try await GeminiClient(dialer: dialer).fetchData("gemini://capsule.example.org/rivers")
+    let page = try await GeminiClient(dialer: dialer).fetch("gemini://capsule.example.org/rivers").collected()
     print(page.status, page.meta)
     // end
     print(page.text?.split(separator: "\n").first.map(String.init) ?? "")
@@ -66,8 +66,9 @@ enum SocketRecipes {
     _ engine: CurlConfiguration, _ host: String, _ port: Int, proxyPort: Int
   ) async throws {
     // sample: SOCKS
-    let proxy = try ProxyServer(host: "127.0.0.1", port: proxyPort)  // such as Tor's 9050
-    let dialer = TLSDialer(over: try SOCKS5Dialer(proxy: proxy, over: CurlDialer.shared), connection: engine.connection)
+    // Tor listens on port 9050.
+    let proxy = try Tunnel.socks5(host: "127.0.0.1", port: proxyPort, over: CurlNetworkStack.sharedDialer)
+    let dialer = proxy.addingTLS(connection: engine.connection)
     let stream = try await dialer.dial(DialRequest(host: host, port: port, tls: .init()))
     try await stream.write(Data("hello".utf8))
     print(String(decoding: try await stream.read() ?? Data(), as: UTF8.self))
@@ -78,7 +79,7 @@ enum SocketRecipes {
   private static func chain(_ engine: CurlConfiguration, _ socks: String, _ bridgeLine: String) async throws {
     // sample: chain
     let chain = try ViaChain([socks, bridgeLine])  // such as socks5://127.0.0.1:9050, and the line of an obfs4 bridge
-    let stack = try chain.stack(engine)
+    let stack = try chain.stack(on: CurlNetworkStack(engine))
     print(try await stack.fetch(.text("https://www.example.org/")).value)
     // end
   }

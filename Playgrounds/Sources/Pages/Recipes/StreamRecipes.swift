@@ -19,7 +19,7 @@ enum StreamRecipes {
 
   private static func lines(_ api: CurlNetworkStack) async throws {
     // sample: lines
-    for try await line in try await api.lines(of: .get("/log")) { print(line) }
+    for try await line in try await api.stream(.get("/log")).value.lines { print(line) }
     // end
   }
 
@@ -59,10 +59,9 @@ enum StreamRecipes {
   private static func operation(_ api: CurlNetworkStack) async throws {
     // sample: operation
     struct Report: Decodable, Sendable { let url: String? }
-    guard let handle = try await api.begin(.post("/reports", json: ["year": 2026])).handle else { return }
-    let url: String = try await api.wait(for: handle) { body, _ in
-      let report = try JSONDecoder().decode(Report.self, from: body)
-      return if let url = report.url { .done(url) } else { .running() }
+    guard let handle = try await api.startOperation(.post("/reports", json: ["year": 2026])).handle else { return }
+    let url: String = try await api.wait(for: handle) { body, _, _ in
+      try JSONDecoder().decode(Report.self, from: body).url  // nil while the server works on it
     }
     print(url)
     // end

@@ -25,11 +25,11 @@ struct Site: Sendable {
   ) throws {
     let root = try CertificateAuthority(commonName: "Example Root")
     issuer = try root.intermediate(commonName: "Example Issuing CA")
-    certificate = try issuer.issue(hosts: [Self.name, "192.0.2.7"], validity: .days(47), keyType: keyType)
+    certificate = try issuer.issue(hosts: [Self.name, "192.0.2.7"], days: 0...47, keyType: keyType)
     var tls = LoopbackTLS(certificate)
     try edit(&tls, issuer)
     let path = try stage.socketPath()
-    server = try LoopbackServer.http(.unixSocket(path: path), tls: tls) { _ in .text("EUR 17.30") }
+    server = try LoopbackServer.http(unixSocketPath: path, tls: tls) { _ in .text("EUR 17.30") }
     var engine = stage.engine
     engine.connection.unixSocketPath = path
     engine.connection.tls.roots = .pem(Array(root.rootPEM.utf8))
@@ -38,7 +38,7 @@ struct Site: Sendable {
 
   /// Returns a new certificate for the site from the same issuer. It has a new key unless one is given.
   func renewed(key: String? = nil) throws -> MintedCertificate {
-    try issuer.issue(hosts: [Self.name], validity: .days(47), privateKeyPEM: key)
+    try issuer.issue(hosts: [Self.name], days: 0...47, privateKeyPEM: key)
   }
 
   func stack(_ edit: (inout TLSOptions) -> Void = { _ in }) throws -> CurlNetworkStack {

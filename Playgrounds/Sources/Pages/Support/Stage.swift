@@ -12,7 +12,7 @@ import Synchronization
 /// The server listens on a Unix socket, and has a certificate for that name from its own root. The engine is configured
 /// with both. Samples therefore run unchanged from their guides, over TLS, and no traffic leaves the machine.
 struct Stage: Sendable {
-  let server: DemoAPI
+  let server: LoopbackServer
   /// The configuration of an engine that opens every connection to the server.
   let engine: CurlConfiguration
   let problems = EventRecorder<String>()
@@ -24,10 +24,12 @@ struct Stage: Sendable {
     guide = Guide(name: page)
     self.updating = updating
     let path = "\(try Self.directory.get())/\(page).socket"
-    server = try DemoAPI.start(on: .unixSocket(path: path), hosts: ["api.github.com"])
+    let root = try CertificateAuthority(commonName: "Demo root")
+    server = try LoopbackServer.demo(
+      unixSocketPath: path, tls: LoopbackTLS(root.issue(hosts: ["localhost", "127.0.0.1", "api.github.com"])))
     var engine = CurlConfiguration()
     engine.connection.unixSocketPath = path
-    engine.connection.tls.roots = .pem(Array(server.caPEM.utf8))
+    engine.connection.tls.roots = .pem(Array(root.rootPEM.utf8))
     engine.connection.proxy = .none
     self.engine = engine
   }
@@ -83,6 +85,9 @@ struct Stage: Sendable {
     check("as the guide says", isSame)
     if !isSame { say("✗ \(name) printed:\n\(text)") }
   }
+
+  /// The number of requests for a token.
+  var tokenRequests: Int { server.requests.count { $0.path == "/oauth/token" } }
 
   /// Returns the requests that the server has read after the first `count`.
   func requests(since count: Int = 0) -> [String] {

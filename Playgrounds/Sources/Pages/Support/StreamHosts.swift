@@ -8,7 +8,7 @@ import LastroTesting
 /// dialer trusts. Samples therefore run unchanged from their guides, over TLS, and no traffic leaves the machine.
 struct StreamHosts: Sendable {
   private let root: CertificateAuthority
-  let engine: CurlDialer
+  let engine: any Dialer
   /// The engine's configuration, for pages that create their own engine.
   let configuration: CurlConfiguration
 
@@ -18,12 +18,12 @@ struct StreamHosts: Sendable {
     configuration.connection.tls.roots = .pem(Array(root.rootPEM.utf8))
     configuration.connection.proxy = .none
     self.configuration = configuration
-    engine = try CurlDialer(configuration)
+    engine = try CurlNetworkStack(configuration).dialer
   }
 
   /// Returns the TLS settings of a server, with a new certificate for a host.
   func identity(_ host: String) throws -> LoopbackTLS {
-    LoopbackTLS(try root.issue(hosts: [host], validity: .days(47)))
+    LoopbackTLS(try root.issue(hosts: [host], days: 0...47))
   }
 
   /// Returns a dialer that connects to the given ports of this machine in place of the hosts.

@@ -26,6 +26,7 @@ struct Load {
     print("in \(start.duration(to: .now).components.seconds) s")
     for problem in report.problems { print("✗ \(problem)") }
     if !report.problems.isEmpty, let words = report.busyness { print(words) }
+    print("\n\(report.conclusion)")
     return report.problems.isEmpty ? 0 : 1
   }
 

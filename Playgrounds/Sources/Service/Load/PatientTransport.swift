@@ -17,7 +17,7 @@ struct PatientTransport: Transport {
     return try await first(of: patient, limit).get()
   }
 
-  func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] { base.explain(request) }
+  func explain(_ request: TransferRequest) -> [(name: String, value: String)] { base.explain(request) }
 
   private func first(of request: TransferRequest, _ limit: Duration) async -> Result<TransferResponse, TransportError> {
     await withTaskGroup(of: Result<TransferResponse, TransportError>.self) { group in

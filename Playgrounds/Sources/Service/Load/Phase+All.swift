@@ -53,8 +53,7 @@ extension Phase {
 
   private static func rotated(_ upstreams: Upstreams, _ pins: ServerTrustEvaluator) -> Phase {
     Phase(name: "new pins, then the new key") {
-      pins.replaceConfiguration(
-        try ShopStacks.pinning([upstreams.next.pin.description, upstreams.backup.pin.description]))
+      pins.configuration = try ShopStacks.pinning([upstreams.next.pin.description, upstreams.backup.pin.description])
       try upstreams.prices.present(upstreams.next)
     }
   }

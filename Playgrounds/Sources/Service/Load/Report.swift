@@ -5,6 +5,7 @@ struct Report {
   private var healthy: Duration?
   private(set) var problems: [String] = []
   private var latestTick = Duration.zero
+  private var total = Tally()
 
   /// - Parameters:
   ///   - users: the number of users.
@@ -37,6 +38,7 @@ struct Report {
 
   /// Adds a row. The other phases are compared with the first phase.
   mutating func add(_ phase: Phase, _ tally: Tally, reached: Int?) {
+    total.add(tally)
     let base = healthy ?? tally.slowest
     healthy = base
     let numbers = [
@@ -59,6 +61,15 @@ struct Report {
   var busyness: String? {
     guard latestTick >= .milliseconds(200) else { return nil }
     return "This machine is busy: a timer of the load came \(latestTick / .milliseconds(1)) ms late."
+  }
+
+  /// A sentence with the result of the whole load.
+  var conclusion: String {
+    let partial = total.answered - total.whole
+    return """
+      While each of the three APIs failed in turn, users got \(total.answered) of \(total.requests) answers: \(total.whole) \
+      with all parts, and \(partial) without the part of the API that failed.
+      """
   }
 
   private static func row(_ cells: [String]) -> String {

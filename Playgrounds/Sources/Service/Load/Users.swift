@@ -30,7 +30,7 @@ struct Users: Sendable {
   }
 
   func metrics() async throws -> String {
-    try await stack.fetch(HTTPResource<String, TextAPIError>.text(at: "\(baseURL)/metrics")).value
+    try await stack.fetch(.text("\(baseURL)/metrics")).value
   }
 
   func ask(_ requests: Int) async -> Tally {
@@ -58,12 +58,5 @@ extension Result where Failure == any Error {
     } catch {
       self = .failure(error)
     }
-  }
-}
-
-extension HTTPResource where Model == String, APIError == TextAPIError {
-  fileprivate static func text(at url: String) -> Self {
-    .init(
-      baseRequestMaking: BaseRequestMaking { try ResourceRequest(url: url) }, decoding: .text, errorDecoding: .text)
   }
 }

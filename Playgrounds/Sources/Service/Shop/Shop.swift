@@ -39,16 +39,11 @@ struct Shop: Sendable {
   private func rate(of currency: String) async -> Rate? {
     var tried: [Origin] = []
     while tried.count < 2 {
-      let lease = rates.lease(avoiding: tried)
-      tried.append(lease.origin)
-      let start = ContinuousClock.now
-      do throws(HTTPFetchError<TextAPIError>) {
-        let rate = try await stacks.rates.fetch(.rate(of: currency, from: lease.origin)).value
-        lease.end(latency: start.duration(to: .now))
-        return rate
-      } catch {
-        lease.end(error, latency: start.duration(to: .now))
+      let rate = try? await rates.withEndpoint(avoiding: tried) { origin in
+        tried.append(origin)
+        return try await stacks.rates.fetch(.rate(of: currency, from: origin)).value
       }
+      if let rate { return rate }
     }
     return nil
   }

@@ -31,7 +31,7 @@ struct ShopStacks: Sendable {
     policy.timeouts = try Timeouts(connect: .seconds(2), attempt: .seconds(2), idle: .seconds(2), total: .seconds(5))
     policy.timeSource = settings.time
     policy.resilience = try Self.resilience(failures: 10, settings)
-    policy.observers = [MetricsObserver(factory: metrics)]
+    policy.observers = [.metrics(factory: metrics)]
 
     let tokens = settings.stack(engine, policy)
     var authenticated = policy
@@ -70,7 +70,7 @@ struct ShopStacks: Sendable {
     let client = try OAuth2Client(
       tokenURL: "\(origin)/oauth/token", id: settings.client, authentication: .basic(settings.secret))
     return try BearerAuthenticator(
-      source: OAuth2ClientCredentials(client: client, scope: "prices", stack: stack), origins: [origin],
+      source: client.clientCredentials(scope: "prices", stack: stack), origins: [origin],
       timeSource: settings.time)
   }
 }

@@ -25,10 +25,10 @@ struct Upstreams: Sendable {
     let root = try CertificateAuthority(commonName: "Example Root")
     rootPEM = root.rootPEM
     let host = "prices.example.com"
-    key = try root.issue(hosts: [host], validity: .days(47))
-    backup = try root.issue(hosts: [host], validity: .days(47))
-    next = try root.issue(hosts: [host], validity: .days(47))
-    impostor = try root.issue(hosts: [host], validity: .days(47))
+    key = try root.issue(hosts: [host], days: 0...47)
+    backup = try root.issue(hosts: [host], days: 0...47)
+    next = try root.issue(hosts: [host], days: 0...47)
+    impostor = try root.issue(hosts: [host], days: 0...47)
     prices = try Upstream(host, key) { [tokens] request in Self.price(request, tokens) }
     stock = try Upstream("stock.example.com", root.issue(hosts: ["stock.example.com"])) { Self.stock($0) }
     rates = try ["eu.rates.example.com", "us.rates.example.com"].map { host in
