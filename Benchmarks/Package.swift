@@ -38,6 +38,8 @@ let package = Package(
         "BenchSupport",
         .product(name: "Lastro", package: "Lastro"),
         .product(name: "LastroCurl", package: "Lastro"),
+        .product(name: "LastroHTTP", package: "Lastro"),
+        .product(name: "LastroTunnels", package: "Lastro"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ],

@@ -39,6 +39,8 @@ static void set(struct arguments *arguments, const char *key, const char *value)
     arguments->http = (long)parse_number(key, value, 1);
   } else if (strcmp(key, "connections") == 0) {
     arguments->connections = (long)parse_number(key, value, 1);
+  } else if (strcmp(key, "hosts") == 0) {
+    arguments->hosts = (long)parse_number(key, value, 1);
   } else {
     fail("%s=: unknown here", key);
   }
@@ -46,7 +48,8 @@ static void set(struct arguments *arguments, const char *key, const char *value)
 
 struct arguments parse_arguments(int count, char **values) {
   if (count < 2) fail("usage: floor SCENARIO key=value …");
-  struct arguments arguments = {.scenario = values[1], .concurrency = 1, .requests = 1, .warmup = -1, .http = 1};
+  struct arguments arguments = {
+    .scenario = values[1], .concurrency = 1, .requests = 1, .warmup = -1, .http = 1, .hosts = 1000};
   for (int index = 2; index < count; index++) {
     char *equals = strchr(values[index], '=');
     if (equals == NULL) fail("%s: not key=value", values[index]);

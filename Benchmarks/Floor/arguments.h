@@ -14,6 +14,8 @@ struct arguments {
   long long size;
   long http;
   long connections;
+  // Addresses of the idle connections.
+  long hosts;
 };
 
 struct arguments parse_arguments(int count, char **values);

@@ -10,9 +10,6 @@
 #include "pool.h"
 #include "scenarios.h"
 
-// Addresses that the server of idle connections has.
-enum { HOSTS = 1000 };
-
 static long open_sockets(void) {
   DIR *folder = opendir("/proc/self/fd");
   if (folder == NULL) fail_errno("/proc/self/fd");
@@ -36,12 +33,12 @@ static void url_of_host(const char *template, int host, char *url, size_t capaci
 
 // All connections to one address are made at the same time: one that is free would be used again.
 static void open_connections(struct loop *loop, const struct arguments *arguments) {
-  long connections = arguments->connections;
-  struct pool *pool = pool_new(loop, arguments, (connections + HOSTS - 1) / HOSTS);
-  for (int host = 0; host < HOSTS && host < connections; host++) {
+  long connections = arguments->connections, hosts = arguments->hosts;
+  struct pool *pool = pool_new(loop, arguments, (connections + hosts - 1) / hosts);
+  for (int host = 0; host < hosts && host < connections; host++) {
     char url[256];
     url_of_host(arguments->url, host, url, sizeof url);
-    (void)pool_fetch(pool, url, connections / HOSTS + (host < connections % HOSTS));
+    (void)pool_fetch(pool, url, connections / hosts + (host < connections % hosts));
   }
   pool_free(pool);
 }

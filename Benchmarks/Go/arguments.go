@@ -21,10 +21,11 @@ type arguments struct {
 	size        int64
 	http        int
 	connections int
+	hosts       int
 }
 
 func parseArguments(words []string) (arguments, error) {
-	parsed := arguments{concurrency: 1, requests: 1, warmup: -1, http: 1}
+	parsed := arguments{concurrency: 1, requests: 1, warmup: -1, http: 1, hosts: 1000}
 	if len(words) == 0 {
 		return parsed, fmt.Errorf("usage: go-bench SCENARIO key=value …")
 	}
@@ -32,7 +33,7 @@ func parseArguments(words []string) (arguments, error) {
 	texts := map[string]*string{"url": &parsed.url, "url2": &parsed.url2, "ca": &parsed.ca, "file": &parsed.file}
 	numbers := map[string]*int{
 		"concurrency": &parsed.concurrency, "requests": &parsed.requests, "warmup": &parsed.warmup, "http": &parsed.http,
-		"connections": &parsed.connections,
+		"connections": &parsed.connections, "hosts": &parsed.hosts,
 	}
 	for _, word := range words[1:] {
 		key, value, _ := strings.Cut(word, "=")
@@ -50,8 +51,9 @@ func parseArguments(words []string) (arguments, error) {
 			return parsed, fmt.Errorf("%s: %w", word, err)
 		}
 	}
-	if parsed.url == "" || parsed.concurrency < 1 || parsed.requests < 1 || parsed.http < 1 || parsed.http > 2 {
-		return parsed, fmt.Errorf("url= is missing, or concurrency=, requests= or http= is out of range")
+	if parsed.url == "" || parsed.concurrency < 1 || parsed.requests < 1 || parsed.hosts < 1 ||
+		parsed.http < 1 || parsed.http > 2 {
+		return parsed, fmt.Errorf("url= is missing, or concurrency=, requests=, http= or hosts= is out of range")
 	}
 	if parsed.warmup < 0 {
 		parsed.warmup = 200

@@ -15,10 +15,7 @@ import (
 	"sync"
 )
 
-const (
-	chunk     = 64 << 10
-	idleHosts = 1000
-)
+const chunk = 64 << 10
 
 var scenarios = map[string]func(*client, arguments, *result) error{
 	"fetch":      fetches,
@@ -147,11 +144,11 @@ func uploads(c *client, given arguments, r *result) error {
 
 // openIdle makes all connections to one address at the same time: one that is free would be used again.
 func openIdle(c *client, given arguments) error {
-	for host := 0; host < idleHosts && host < given.connections; host++ {
+	for host := 0; host < given.hosts && host < given.connections; host++ {
 		address := fmt.Sprintf("127.1.%d.%d", host/250, host%250+1)
 		url := strings.ReplaceAll(given.url, "{n}", address)
-		count := given.connections / idleHosts
-		if host < given.connections%idleHosts {
+		count := given.connections / given.hosts
+		if host < given.connections%given.hosts {
 			count++
 		}
 		if err := holdTogether(c, url, count, given.size); err != nil {

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from .servers import GIB, KIB, MIB, Servers
+from .servers import GIB, KIB, MIB, SECURE_IDLE_HOSTS, Servers
 
 CONCURRENCIES = (1, 64, 512, 4000)
 SIZES = {"1k": KIB, "16k": 16 * KIB, "1m": MIB}
@@ -23,6 +23,12 @@ TRUSTING = ("floor", "lastro", "go", "asynchttpclient")
 """Those that can be told to trust the authority of a run: URLSession cannot."""
 UNIQUE = "h1-unique-1k-c64"
 EXECUTOR_CONCURRENCIES = (1, 64)
+DIALER_CONCURRENCIES = (1, 64, 512)
+DIALER_PATHS = {"curl": "libcurl's dialer", "socks": "SOCKS 5", "socks-tls": "TLS in SOCKS 5"}
+"""The values of `dialer=`, and what requests of each path go over."""
+IDLE_TLS = (500, 2500)
+"""Numbers of idle TLS connections. Each address has the same number at both, so that as many are opened at a time."""
+IDLE_TLS_PER_HOST = IDLE_TLS[1] // SECURE_IDLE_HOSTS
 SIZE_TITLES = {"1k": "1 KiB", "16k": "16 KiB", "1m": "1 MiB"}
 
 
@@ -76,6 +82,19 @@ def executor_name(concurrency: int) -> str:
     return f"executor-c{concurrency}"
 
 
+def dialer_name(path: str, concurrency: int) -> str:
+    return f"dialer-{path}-c{concurrency}"
+
+
+def engine_name(path: str, concurrency: int) -> str:
+    """The case that `dialer_name` is compared with: the engine's own requests over the same path."""
+    return f"engine-{path}-c{concurrency}"
+
+
+def idle_tls_name(connections: int) -> str:
+    return f"idle-tls-{connections}"
+
+
 def exceeds_memory(size: str, concurrency: int) -> bool:
     return SIZES[size] * concurrency * BODY_COPIES > MEMORY_LIMIT
 
@@ -95,7 +114,8 @@ class CaseTable:
     """For what is downloaded."""
 
     def all(self) -> list[Case]:
-        return [*self.fetches(), *self.streams(), *self.handshakes(), *self.crowds(), *self.settings()]
+        return [*self.fetches(), *self.streams(), *self.handshakes(), *self.crowds(), *self.idle_tls(),
+                *self.settings(), *self.dialers()]
 
     def base(self, http: int, path: str, size: int) -> dict[str, str | int]:
         keys: dict[str, str | int] = {"url": self.servers.url(http, path), "size": size, "http": http}
@@ -162,6 +182,29 @@ class CaseTable:
         yield Case("json", "JSON of 100 KiB decoded, 64 at a time", "json",
                    {**self.base(1, "json", self.servers.json_size), "concurrency": self.scale.pick(64, 4),
                     "requests": self.scale.pick(2000, 8), **self.scale.warmup})
+
+    def idle_tls(self) -> Iterator[Case]:
+        """For the memory of a connection: a few requests one at a time, which need little themselves."""
+        for connections in IDLE_TLS:
+            count = self.scale.pick(connections, connections // 25)
+            keys: dict[str, str | int] = {
+                **self.base(2, str(KIB), KIB), "http": 1, "url": f"{self.servers.secure_idle}/{KIB}",
+                "url2": self.servers.url(1, str(KIB)), "requests": 100, "warmup": 1, "connections": count,
+                "hosts": connections // IDLE_TLS_PER_HOST}
+            yield Case(idle_tls_name(connections), f"{count:,} idle TLS connections", "idle", keys,
+                       ("floor", "lastro", "go"))
+
+    def dialers(self) -> Iterator[Case]:
+        """A `DialerTransport` and the engine, one right after the other over the same path."""
+        for path, title in DIALER_PATHS.items():
+            for concurrency in DIALER_CONCURRENCIES:
+                keys = self.fetch_keys(2 if path == "socks-tls" else 1, "1k", concurrency)
+                proxy = {} if path == "curl" else {"proxy": self.servers.socks}
+                what = f"HTTP/1.1, 1 KiB, {concurrency} at a time over {title}"
+                yield Case(engine_name(path, concurrency), f"{what}, the engine", "fetch",
+                           {**keys, "http": 1, **proxy}, ("lastro",))
+                yield Case(dialer_name(path, concurrency), f"{what}, DialerTransport", "fetch",
+                           {**keys, "http": 1, **proxy, "dialer": path}, ("lastro",))
 
     def settings(self) -> Iterator[Case]:
         """Lastro against itself. What is compared is run one right after the other."""

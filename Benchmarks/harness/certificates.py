@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import hashlib
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -16,6 +17,8 @@ class Certificates:
     key: Path
     pins: tuple[str, ...]
     """The server's key as `sha256/…=`, then a spare pin that no key has."""
+    addresses: Path
+    """A folder with a chain for each address of `make_certificates`: `ADDRESS.pem`, all with the same key."""
 
 
 def openssl(*arguments: str, data: bytes | None = None) -> bytes:
@@ -29,22 +32,32 @@ def pin_of(public_key: bytes) -> str:
     return "sha256/" + base64.b64encode(hashlib.sha256(public_key).digest()).decode()
 
 
-def make_certificates(folder: Path) -> Certificates:
-    """Makes keys and certificates that are valid for a day."""
+def make_certificates(folder: Path, addresses: Sequence[str] = ()) -> Certificates:
+    """Makes keys and certificates that are valid for a day. Each of `addresses` has a certificate of its own, because
+    a client that keeps a certificate with many names for each connection would need more memory."""
     folder.mkdir()
     authority_key, authority = folder / "authority.key", folder / "authority.pem"
-    key, request, leaf = folder / "server.key", folder / "server.csr", folder / "server.pem"
+    key, request = folder / "server.key", folder / "server.csr"
     new_key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
     openssl("req", "-x509", *new_key, "-keyout", str(authority_key), "-out", str(authority), "-days", "1",
             "-subj", "/CN=Benchmark authority", "-addext", "basicConstraints=critical,CA:TRUE",
             "-addext", "keyUsage=critical,keyCertSign")
     openssl("req", *new_key, "-keyout", str(key), "-out", str(request), "-subj", "/CN=localhost")
-    extensions = folder / "server.ext"
-    extensions.write_text("basicConstraints=critical,CA:FALSE\nkeyUsage=critical,digitalSignature\n"
-                          "extendedKeyUsage=serverAuth\nsubjectAltName=DNS:localhost,IP:127.0.0.1\n")
-    openssl("x509", "-req", "-in", str(request), "-CA", str(authority), "-CAkey", str(authority_key), "-days", "1",
-            "-set_serial", "2", "-extfile", str(extensions), "-out", str(leaf))
-    chain = folder / "chain.pem"
-    chain.write_text(leaf.read_text() + authority.read_text())
+
+    def issue(chain: Path, names: str) -> Path:
+        """Writes the certificate of `names`, and the authority's."""
+        extensions = folder / "server.ext"
+        extensions.write_text("basicConstraints=critical,CA:FALSE\nkeyUsage=critical,digitalSignature\n"
+                              f"extendedKeyUsage=serverAuth\nsubjectAltName={names}\n")
+        leaf = openssl("x509", "-req", "-in", str(request), "-CA", str(authority), "-CAkey", str(authority_key),
+                       "-days", "1", "-set_serial", "2", "-extfile", str(extensions))
+        chain.write_bytes(leaf + authority.read_bytes())
+        return chain
+
+    own = folder / "addresses"
+    own.mkdir()
+    for address in addresses:
+        issue(own / f"{address}.pem", f"IP:{address}")
+    chain = issue(folder / "chain.pem", "DNS:localhost,IP:127.0.0.1")
     public_key = openssl("pkey", "-in", str(key), "-pubout", "-outform", "DER")
-    return Certificates(authority, chain, key, (pin_of(public_key), pin_of(b"a spare key")))
+    return Certificates(authority, chain, key, (pin_of(public_key), pin_of(b"a spare key")), own)

@@ -51,10 +51,11 @@ def build_floor(_: str) -> Path:
     return program
 
 
-def build_go(_: str) -> Path:
-    program = BUILD / "go-bench"
+def build_go(name: str, folder: str) -> Path:
+    BUILD.mkdir(exist_ok=True)
+    program = BUILD / name
     # It has no dependencies: nothing is to be asked of a network.
-    build_step("go", "build", "-trimpath", "-o", program, ".", folder=BENCHMARKS / "Go",
+    build_step("go", "build", "-trimpath", "-o", program, folder, folder=BENCHMARKS / "Go",
                environment={"GOPROXY": "off", "GOFLAGS": "-buildvcs=false"})
     return program
 
@@ -70,7 +71,7 @@ def build_swift(product: str, configuration: str) -> Path:
 BUILDERS: dict[str, tuple[str, Callable[[str], Path]]] = {
     FLOOR: ("C on libcurl", build_floor),
     "lastro": ("Lastro", functools.partial(build_swift, "lastro-bench")),
-    "go": ("Go net/http", build_go),
+    "go": ("Go net/http", lambda _: build_go("go-bench", ".")),
     "asynchttpclient": ("AsyncHTTPClient", functools.partial(build_swift, "asynchttpclient-bench")),
     "urlsession": ("URLSession", functools.partial(build_swift, "urlsession-bench")),
 }

@@ -13,8 +13,8 @@ import xml.etree.ElementTree
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import machine, page, plot, report, reuse
-from .budgets import TABLE, TABLE_CLIENTS, judge
+from . import allocations, machine, page, plot, report, reuse
+from .budgets import TABLE, judge
 from .cases import Case, CaseTable, Scale, left_out
 from .clients import BENCHMARKS, BUILDERS, FLOOR, Client, build
 from .processes import end_on_signals, raise_descriptor_limit
@@ -27,13 +27,14 @@ INTERRUPTED = 130
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="Benchmarks/run", description="Compares HTTP clients with bare libcurl.")
-    parser.add_argument("mode", nargs="?", choices=["measure", "serve", "page", "reuse"], default="measure",
+    modes = ["measure", "serve", "page", "reuse", "allocations"]
+    parser.add_argument("mode", nargs="?", choices=modes, default="measure",
                         help="measure (default); serve: run the servers alone and print their URLs; page: write the "
                              "kept results into Docs/Lastro.docc/Performance.md; reuse: how often requests to 1,000 origins find "
-                             "a connection, with one event loop and with four")
+                             "a connection, with one event loop and with four; allocations: count those of a fetch")
     parser.add_argument("--table", action="store_true",
-                        help="only the cases and clients of the table in Docs/Lastro.docc/Performance.md: a quarter of an hour")
-    parser.add_argument("--clients", help="comma separated; the floor is always there; default: all, or the table's")
+                        help="only the cases of the page Docs/Lastro.docc/Performance.md: half an hour")
+    parser.add_argument("--clients", help="comma separated; the floor is always there; default: all")
     parser.add_argument("--scenarios", help="names of cases, comma separated, * stands for anything; default: all, or "
                                             "the table's")
     parser.add_argument("--rounds", type=int, help="default: 5; with --smoke 1")
@@ -41,7 +42,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--enforce", action="store_true", help="fail when a budget is not met")
     parser.add_argument("--results", type=Path, default=BENCHMARKS / "results", help="folder for results.json and .svg")
     given = parser.parse_args(words)
-    given.clients = given.clients or ",".join(TABLE_CLIENTS if given.table else BUILDERS)
+    given.clients = given.clients or ",".join(BUILDERS)
     given.scenarios = given.scenarios or (",".join(TABLE) if given.table else "*")
     given.clients = [FLOOR, *(name for name in given.clients.split(",") if name and name != FLOOR)]
     if unknown := [name for name in given.clients if name not in BUILDERS]:
@@ -62,8 +63,10 @@ def serve(servers: Servers) -> None:
     print(f"""HTTP/1.1           {servers.plain}/1024  /16384  /1048576  /{GIB}  /json
 HTTP/2 over TLS    {servers.secure}/1024  (the same paths)
 uploads            {servers.sink}/upload  {servers.secure}/upload
+SOCKS 5            {servers.socks}
 never answers      {servers.silent}/silent  {servers.secure}/silent
 idle connections   {servers.idle}/1024  ({{n}}: 127.1.0.1 … 127.1.3.250)
+the same over TLS  {servers.secure_idle}/1024  ({{n}}: 127.1.0.1 … 127.1.0.50)
 ca=                {servers.certificates.authority}
 pins=              {','.join(servers.certificates.pins)}""", flush=True)
     while True:
@@ -87,7 +90,7 @@ def write_results(given: argparse.Namespace, results: Results, cases: Sequence[C
     show([machine.summary(facts), "", *report.table(results, cases, clients), "",
           *(f"left out: {reason}" for reason in left_out()), ""])
     if not given.smoke:
-        show([*report.verdict_table(verdicts), ""])
+        show([*report.comparison_table(results), "", *report.verdict_table(verdicts), ""])
     given.results.mkdir(parents=True, exist_ok=True)
     data, chart = given.results / "results.json", given.results / "results.svg"
     report.write_json(data, report.as_json(results, cases, verdicts, facts))
@@ -135,6 +138,8 @@ def main(words: Sequence[str]) -> int:
                 serve(servers)
             if given.mode == "reuse":
                 return 0 if reuse.measure(servers, given.rounds) else 1
+            if given.mode == "allocations":
+                return 0 if allocations.measure(servers) else 1
             cases = chosen(CaseTable(servers, scale, Path(scratch)).all(), given.scenarios)
             return measure(given, cases)
     except KeyboardInterrupt:

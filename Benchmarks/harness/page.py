@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .budgets import CPU_OF_FLOOR, TABLE
-from .clients import BENCHMARKS
+from .budgets import CPU_OF_FLOOR, ROWS
+from .clients import BENCHMARKS, FLOOR
+from .comparisons import DIALER, IDLE
 
 PAGE = BENCHMARKS.parent / "Docs" / "Lastro.docc" / "Performance.md"
 BEGIN, END = "<!-- results: Benchmarks/run page -->", "<!-- end of the results -->"
@@ -35,15 +36,47 @@ def section(results: Figures) -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     medians = {(row["case"], row["client"]): row for row in results["medians"]}
     titles = {case["name"]: case["title"] for case in results["cases"]}
-    limits = {case: f"{limit:g} / {goal:g}" for case, limit, goal in CPU_OF_FLOOR}
-    for case in TABLE:
+    limits = {case: f"{limit:g} / {'–' if goal is None else f'{goal:g}'}" for case, limit, goal in CPU_OF_FLOOR}
+    for case in ROWS:
         if own := medians.get((case, "lastro")):
             go = medians.get((case, "go"), {})
             yield (f"| {titles[case]} | {with_range(own, 'cpu_us_per_request_ratio')} | {limits.get(case, '–')} "
                    f"| {median(go, 'cpu_us_per_request_ratio')} | {median(own, 'wall_us_per_request_ratio')} "
                    f"| {median(own, 'peak_mib_ratio')} |")
     yield ""
+    yield from dialers(results)
+    yield from idle_connections(results)
     yield from verdicts(results)
+
+
+def dialers(results: Figures) -> Iterator[str]:
+    """Yields the rows of `DialerTransport`."""
+    subjects: dict[str, dict[str, Figures]] = {}
+    for row in compared(results, DIALER):
+        subjects.setdefault(row["subject"], {})[row["unit"]] = row
+    if not subjects:
+        return
+    yield "A `DialerTransport`, beside the engine of `CurlNetworkStack` over the same path (HTTP/1.1, 1 KiB):"
+    yield ""
+    yield "| `DialerTransport` over | CPU, × the engine | wall time, × the engine |"
+    yield "|---|---|---|"
+    for subject, units in subjects.items():
+        yield f"| {subject} | {with_range(units['CPU'], 'figure')} | {median(units['wall time'], 'figure')} |"
+    yield ""
+
+
+def idle_connections(results: Figures) -> Iterator[str]:
+    """Yields the memory of an idle TLS connection."""
+    names = {FLOOR: "libcurl", "lastro": "Lastro", "go": "Go"}
+    figures = {row["subject"]: row["figure"]["median"] for row in compared(results, IDLE)}
+    each = [f"{figures[client]:.1f} KiB in {name}" for client, name in names.items() if client in figures]
+    if each:
+        yield f"An idle TLS connection takes {', '.join(each)}."
+        yield ""
+
+
+def compared(results: Figures, kind: str) -> list[Figures]:
+    return [row for row in results.get("comparisons", []) if row["kind"] == kind]
 
 
 def verdicts(results: Figures) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from .budgets import Verdict
 from .cases import Case
 from .clients import FLOOR, Client, Run
+from .comparisons import comparisons
 from .rounds import Results, Spread
 
 METRICS: dict[str, Callable[[Run], float]] = {
@@ -74,6 +75,12 @@ def verdict_table(verdicts: Sequence[Verdict]) -> Iterator[str]:
         yield from map(verdict_row, chosen)
 
 
+def comparison_table(results: Results) -> Iterator[str]:
+    """Yields nothing if none of the compared cases was measured."""
+    for each in comparisons(results):
+        yield f"  {each.kind:10}{each.subject:42}{each.unit:12}{ratio_with_range(each.spread)}"
+
+
 def spread_json(spread: Spread | None) -> dict[str, float] | None:
     return None if spread is None else {key: round(value, 4) for key, value in dataclasses.asdict(spread).items()}
 
@@ -96,6 +103,8 @@ def as_json(results: Results, cases: Sequence[Case], verdicts: Sequence[Verdict]
                    **{key: case.keys[key] for key in ("http", "concurrency", "requests", "size") if key in case.keys}}
                   for case in cases],
         "medians": list(medians(results)),
+        "comparisons": [{"kind": each.kind, "subject": each.subject, "unit": each.unit,
+                         "figure": spread_json(each.spread)} for each in comparisons(results)],
         "budgets": [{"budget": str(verdict.budget), "goal": verdict.budget.goal, "verdict": verdict.word,
                      "unit": verdict.budget.unit, "limit": verdict.budget.limit, "figure": spread_json(verdict.spread)}
                     for verdict in verdicts],

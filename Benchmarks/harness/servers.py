@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers of a run, all on loopback addresses: nginx, a sink for uploads, and one that never answers."""
+"""The servers of a run, all on loopback addresses: nginx, a sink for uploads, one that never answers, a SOCKS proxy."""
 from __future__ import annotations
 
 import contextlib
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .certificates import Certificates, make_certificates
+from .clients import build_go
 from .processes import running, running_on_port, wait_until
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -19,6 +20,8 @@ MOST_CONNECTIONS = 24000
 """What nginx makes room for: 10,000 with a connection behind each, and the sockets that it listens on."""
 IDLE_HOSTS = 1000
 """How many addresses of 127.0.0.0/8 the server of idle connections has."""
+SECURE_IDLE_HOSTS = 50
+"""How many of them speak TLS too, on another port."""
 
 CONFIGURATION = """
 daemon off;
@@ -68,8 +71,16 @@ http {{
     }}
     location = /silent {{ proxy_pass http://127.0.0.1:{silent}; }}
   }}
+{secure_idle_servers}
 }}
 """
+
+
+SECURE_IDLE_SERVER = """  server {{
+    listen {host}:{port} ssl;
+    ssl_certificate {chains}/{host}.pem;
+    location = /1024 {{ return 200 "{small}"; }}
+  }}"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +91,9 @@ class Servers:
     sink: str
     silent: str
     idle: str
+    secure_idle: str
+    socks: str
+    """The SOCKS 5 proxy, as HOST:PORT."""
     json_size: int
     certificates: Certificates
 
@@ -144,12 +158,15 @@ def nginx_program() -> str:
 def serving(folder: Path, descriptors: int, largest: int) -> Iterator[Servers]:
     """All servers, for as long as the context lasts; `folder` is theirs, `largest` the size of the largest file."""
     make_files(folder / "files", largest)
-    certificates = make_certificates(folder / "certificates")
+    addresses = [idle_host(number) for number in range(SECURE_IDLE_HOSTS)]
+    certificates = make_certificates(folder / "certificates", addresses)
+    socks_program = str(build_go("socks", "./socks"))
     with helper("sink", folder) as sink, helper("silent", folder) as silent, \
-            nginx(folder, certificates, descriptors, sink, silent) as (plain, secure, idle):
+            running_on_port([socks_program], folder / "socks.log") as socks, \
+            nginx(folder, certificates, descriptors, sink, silent) as (plain, secure, idle, secure_idle):
         yield Servers(f"http://127.0.0.1:{plain}", f"https://127.0.0.1:{secure}", f"http://127.0.0.1:{sink}",
-                      f"http://127.0.0.1:{silent}", f"http://{{n}}:{idle}",
-                      (folder / "files" / "json").stat().st_size, certificates)
+                      f"http://127.0.0.1:{silent}", f"http://{{n}}:{idle}", f"https://{{n}}:{secure_idle}",
+                      f"127.0.0.1:{socks}", (folder / "files" / "json").stat().st_size, certificates)
 
 
 def helper(name: str, folder: Path) -> contextlib.AbstractContextManager[int]:
@@ -159,16 +176,21 @@ def helper(name: str, folder: Path) -> contextlib.AbstractContextManager[int]:
 
 @contextlib.contextmanager
 def nginx(folder: Path, certificates: Certificates, descriptors: int, sink: int,
-          silent: int) -> Iterator[tuple[int, int, int]]:
-    """Its ports for HTTP/1.1, for HTTP/2 over TLS, and for idle connections."""
+          silent: int) -> Iterator[tuple[int, int, int, int]]:
+    """Its ports for HTTP/1.1, for HTTP/2 over TLS, and for idle connections without and with TLS."""
     (folder / "temp").mkdir()
-    plain, secure, idle = free_ports(3)
+    plain, secure, idle, secure_idle = free_ports(4)
+    small = "0" * KIB
     configuration, log = folder / "nginx.conf", folder / "nginx.log"
     configuration.write_text(CONFIGURATION.format(
         folder=folder, descriptors=descriptors, connections=min(descriptors, MOST_CONNECTIONS),
         chain=certificates.chain, key=certificates.key, plain=plain, secure=secure, sink=sink, silent=silent,
-        small="0" * KIB,
+        small=small,
+        secure_idle_servers="\n".join(
+            SECURE_IDLE_SERVER.format(
+                host=idle_host(number), port=secure_idle, chains=certificates.addresses, small=small)
+            for number in range(SECURE_IDLE_HOSTS)),
         idle_listens="\n".join(f"    listen {idle_host(number)}:{idle};" for number in range(IDLE_HOSTS))))
     with running([nginx_program(), "-p", str(folder), "-c", str(configuration), "-e", str(log)], log):
         wait_until(lambda: answers(plain) and answers(secure), log)
-        yield plain, secure, idle
+        yield plain, secure, idle, secure_idle

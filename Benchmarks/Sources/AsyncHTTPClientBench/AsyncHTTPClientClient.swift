@@ -17,7 +17,7 @@ struct AsyncHTTPClientClient: BenchClient {
   private let httpVersion: HTTPVersion
 
   init(_ arguments: Arguments) throws {
-    try arguments.refuse("pins", "interceptors", "waiting", "loops")
+    try arguments.refuse("pins", "interceptors", "waiting", "loops", "dialer", "proxy")
     let configuration = try HTTPClient.Configuration.bench(arguments)
     // The shared event loops, one for each core, as the documentation recommends.
     client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)

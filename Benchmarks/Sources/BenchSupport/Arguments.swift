@@ -9,7 +9,7 @@ public struct Arguments: Sendable {
   /// The valid keys. Any other key is an error, because a typing error would otherwise go unnoticed.
   private static let keys: Set<String> = [
     "url", "url2", "concurrency", "requests", "warmup", "size", "ca", "http", "file", "connections", "pins",
-    "interceptors", "waiting", "loops", "executor",
+    "interceptors", "waiting", "loops", "executor", "dialer", "proxy", "hosts",
   ]
 
   /// Parses a command line without the program's name.

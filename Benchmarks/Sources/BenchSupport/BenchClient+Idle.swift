@@ -8,7 +8,8 @@ extension BenchClient {
       throw BenchFailure.failed("idle takes connections=, and {n} in url=")
     }
     let port = try Sockets.port(of: template)
-    try await open(connections, template, port: port)
+    let hosts = try arguments.number("hosts") ?? IdleHosts.count
+    try await open(connections, to: hosts, template, port: port)
     let outcome = try await load(arguments, .fetch, url: "url2", concurrency: try arguments.concurrency)
     let left = try Sockets.connected(toPort: port).values.reduce(0, +)
     guard left >= connections else { throw BenchFailure.failed("\(left) of \(connections) connections are left") }
@@ -18,8 +19,8 @@ extension BenchClient {
   /// Opens the connections. All requests to an address start at the same time, because an idle connection would be
   /// reused. If a response arrives before the last request starts, that still happens. The address then gets another
   /// round, with more requests.
-  private func open(_ connections: Int, _ template: String, port: Int) async throws {
-    let hosts = min(connections, IdleHosts.count)
+  private func open(_ connections: Int, to hosts: Int, _ template: String, port: Int) async throws {
+    let hosts = min(connections, hosts)
     for turn in 0..<20 {
       let connected = try Sockets.connected(toPort: port)
       var isComplete = true

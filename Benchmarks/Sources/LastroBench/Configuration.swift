@@ -15,6 +15,10 @@ extension CurlConfiguration {
     engine.connection.httpVersion = try arguments.isHTTP2 ? .automatic : .http1
     if let file = arguments["ca"] { engine.connection.tls.roots = .file(file) }
     engine.connection.tls.trustJudge = try judge(arguments)
+    // With `dialer=`, the dialer connects to the proxy.
+    if let proxy = arguments["proxy"], arguments["dialer"] == nil {
+      engine.connection.proxy = .url("socks5h://\(proxy)")
+    }
     switch arguments.scenario {
     case .cancel:
       // By default all requests except 128 would wait in a queue, where cancelling them costs almost nothing.
@@ -47,7 +51,7 @@ extension StackConfiguration {
   static func bench(_ arguments: Arguments) throws -> StackConfiguration {
     let logger = Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() }
     var configuration = StackConfiguration()
-    configuration.interceptors = [LoggingInterceptor(logger: logger), .retry]
+    configuration.interceptors = [.logging(logger), .retry]
     for _ in 0..<(try arguments.number("interceptors") ?? 0) { configuration.interceptors.append(PromptInterceptor()) }
     for _ in 0..<(try arguments.number("waiting") ?? 0) { configuration.interceptors.append(WaitingInterceptor()) }
     return configuration

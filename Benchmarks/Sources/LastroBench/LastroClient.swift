@@ -13,12 +13,15 @@ struct LastroClient: BenchClient {
   static let name = "lastro"
 
   private let stack: CurlNetworkStack
+  /// The stack over the path of `dialer=`.
+  private let dialed: TransportNetworkStack?
   private let arguments: Arguments
   private let httpVersion: String
   let executor: (any TaskExecutor)?
 
   init(_ arguments: Arguments) throws {
     stack = try CurlNetworkStack(try .bench(arguments), configuration: try .bench(arguments))
+    dialed = try DialerPath.selected(arguments)?.stack(over: stack, arguments)
     self.arguments = arguments
     httpVersion = try arguments.isHTTP2 ? "2" : "1.1"
     executor = try arguments.number("executor") == 1 ? stack.executor : nil
@@ -26,7 +29,8 @@ struct LastroClient: BenchClient {
 
   func exchange(_ kind: Scenario, url: String) throws -> Exchange {
     switch kind {
-    case .fetch, .idle, .cancel: try fetching(url)
+    case .fetch, .idle, .cancel:
+      if let dialed { try fetching(url, by: dialed) } else { try fetching(url, by: stack) }
     case .handshakes: try shakingHands(url)
     case .download: try downloading(url)
     case .upload: try uploading(url)
@@ -34,7 +38,7 @@ struct LastroClient: BenchClient {
     }
   }
 
-  private func fetching(_ url: String) throws -> Exchange {
+  private func fetching(_ url: String, by stack: some HTTPNetworkStack) throws -> Exchange {
     let resource = RawHTTPResource.raw(try ResourceRequest(url: url))
     return { [self] in
       let answer = try await stack.fetch(resource)

@@ -78,11 +78,11 @@ enum Parts: String, CaseIterable {
       switch self {
       case .off: nil
       case .empty: Resilience()
-      case .breaker: Resilience(breaker: try CircuitBreaker())
+      case .breaker: Resilience(breaker: CircuitBreaker())
       case .pacer: Resilience(pacer: try Pacer())
       case .limiter: Resilience(limiter: try ConcurrencyLimiter())
       case .standard: .standard()
-      case .all: Resilience(pacer: try Pacer(), limiter: try ConcurrencyLimiter(), breaker: try CircuitBreaker())
+      case .all: Resilience(pacer: try Pacer(), limiter: try ConcurrencyLimiter(), breaker: CircuitBreaker())
       }
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import Glibc
 import Lastro
 import LastroCurl
 import LastroTesting
@@ -13,7 +14,7 @@ import LastroTesting
 //
 // `StreamShard.capacity` is the number of streams that share a multi handle of libcurl.
 
-LoopbackServer.raiseDescriptorLimit()
+raiseDescriptorLimit()
 let arguments = CommandLine.arguments.dropFirst().compactMap { Int($0) }
 
 if arguments.count == 3 {
@@ -26,8 +27,17 @@ if arguments.count == 3 {
   try await Task.sleep(for: .seconds(86_400))
 }
 
+/// Raises the number of descriptors that this process may have open to the hard limit.
+func raiseDescriptorLimit() {
+  var limit = rlimit()
+  let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+  getrlimit(resource, &limit)
+  limit.rlim_cur = limit.rlim_max
+  setrlimit(resource, &limit)
+}
+
 func measure(port: Int, count: Int, echoes: Int) async throws {
-  let dialer = try CurlDialer()
+  let dialer = try CurlNetworkStack().dialer
   let dialing = ContinuousClock.now
   let streams = try await withThrowingTaskGroup(of: (any ByteStream).self) { group in
     for _ in 0..<count {

@@ -13,7 +13,7 @@ struct URLSessionClient: BenchClient {
   private let session: URLSession
 
   init(_ arguments: Arguments) throws {
-    try arguments.refuse("pins", "interceptors", "waiting", "loops")
+    try arguments.refuse("pins", "interceptors", "waiting", "loops", "dialer", "proxy")
     guard arguments.scenario == .fetch else {
       throw BenchFailure.unsupported("URLSession takes part in fetch alone")
     }
