@@ -56,6 +56,10 @@ api: setup ## Renew Docs/API, the text of the public declarations
 	.ci/symbols
 	python3 .ci/api.py update
 
+freeze: setup ## Write Docs/Frozen.txt, the names of a version that is released, which stay
+	.ci/symbols
+	python3 .ci/api.py freeze
+
 pages: setup ## Run the guides' pages against a server on this machine
 	$(play) Pages
 
@@ -84,15 +88,20 @@ slow: setup-test ## Run the tests at the lowest priority, beside four busy loops
 model: setup-test ## Verify the model of a host's pool with spin
 	Tests/Models/check
 
+# Debian 13 has no dante-server: Debian 12's package file installs there and runs.
 newer: ## Build and run the tests on Debian 13, made in .systems; needs root
+	mkdir -p .systems && cd .systems && apt-get download -q dante-server
 	SWIFTFLAGS="$${SWIFTFLAGS:--Xswiftc -wmo -Xswiftc -disable-batch-mode -Xswiftc -num-threads -Xswiftc $(JOBS)}" \
-	  .ci/system trixie tester sh -c 'cd lastro && .ci/setup test && curl --version && .ci/test plain'
+	  GIVEN='.systems/dante-server_*.deb' .ci/system trixie reader \
+	  sh -c 'apt-get install -q ./dante-server_*.deb && cd lastro && .ci/setup test && curl --version && .ci/test plain'
 
 firsthour: ## Follow the first guide, and run README's commands and the guides' samples, on bare Debian 12 and 13; needs root
 	.ci/firsthour
 
+fuzz: asan = --product lastro --sanitize address --scratch-path .build-asan
 fuzz: setup-test ## Send mutated answers to lastro batch under AddressSanitizer: make fuzz [FUZZFLAGS="--seed 2 --case 17"]
-	.ci/fuzz $(FUZZFLAGS)
+	.ci/build $(asan)
+	.build-peers/bin/python Tests/Fuzz/run "$$(swift build --show-bin-path $(SWIFTFLAGS) $(asan))/lastro" $(FUZZFLAGS) </dev/null
 
 autobahn: program ## Run the Autobahn test suite against lastro ws; needs Python 2.7, takes half an hour
 	Tests/Autobahn/run .build-release/release/lastro
@@ -100,6 +109,10 @@ autobahn: program ## Run the Autobahn test suite against lastro ws; needs Python
 benchmarks: ## Compare with libcurl and other clients; takes the better part of an hour
 	@.ci/setup benchmarks
 	Benchmarks/run $(BENCHMARKFLAGS)
+
+allocations: program ## Count the allocations and instructions of a fetch; fails if there are too many allocations
+	@.ci/setup benchmarks
+	LASTRO=.build-release/release/lastro Benchmarks/run allocations
 
 benchmarks-smoke: ## Run a few requests of each benchmark, to see that they work
 	@.ci/setup benchmarks
@@ -112,4 +125,4 @@ long: ## What takes hours: newer systems, slow runs, soaks, fuzzing, Autobahn, b
 	.ci/long
 
 clean: ## Remove what was built
-	rm -rf .build .build-tsan .build-asan .build-release .systems Playgrounds/.build Tests/Consumer/.build Benchmarks/.build Benchmarks/build
+	rm -rf .build .build-tsan .build-asan .build-headers .build-release .systems Playgrounds/.build Tests/Consumer/.build Benchmarks/.build Benchmarks/build

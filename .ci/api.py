@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public declarations of each library as text, so that a change of the API is seen in review.
-
-`api.py` compares `Docs/API/MODULE.txt` with the symbol graphs in `.build/symbols` (`.ci/symbols` writes them) and fails where
-they differ; `api.py update` writes the text.
-"""
+"""Compares `Docs/API/MODULE.txt`, the public declarations, with the symbol graphs of `.ci/symbols`, so that a change of the API is
+seen in review; `api.py update` writes the text. A module's page links to what the module adds to types of others, and docc checks
+links. `api.py freeze` writes the names of a version that is released. From then on a name may only disappear with a row of CHANGELOG,
+above that version, that begins with Breaking and has it or the type around it."""
 import collections
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
-SYMBOLS, TEXTS, FOUND = map(pathlib.Path, (".build/symbols", "Docs/API", ".build/api"))
+from tree import read, version
+
+TEXTS, FOUND, FROZEN = map(pathlib.Path, ("Docs/API", ".build/api", "Docs/Frozen.txt"))
 # What the compiler adds to every type that may be copied.
-IMPLIED = {"Swift.Copyable", "Swift.Escapable", "Swift.SendableMetatype", "Copyable", "Escapable", "SendableMetatype"}
+IMPLIED = {prefix + name for prefix in ("", "Swift.") for name in ("Copyable", "Escapable", "SendableMetatype")}
 
 
 def declarations(extended, graph, names):
@@ -39,28 +41,52 @@ def declarations(extended, graph, names):
     return [line for *_, line in sorted(rows)]
 
 
-def described(module):
+def described(module, graphs):
     """The module's own symbols, then those that it adds to types of other modules."""
-    paths = sorted((SYMBOLS / module).glob("*.symbols.json"), key=lambda path: ("@" in path.name, path.name))
-    graphs = [(path.name.removesuffix(".symbols.json").partition("@")[2], json.loads(path.read_text("utf-8"))) for path in paths]
     names = {symbol["identifier"]["precise"]: ".".join(symbol["pathComponents"])
-             for _, graph in graphs for symbol in graph["symbols"]}
-    lines = [f"// The public declarations of {module}: `make api` writes this file.", ""]
-    for extended, graph in graphs:
-        lines += ["", f"// added to {extended}"] if extended else []
-        lines += declarations(extended, graph, names)
-    return lines
+             for graph in graphs.values() for symbol in graph["symbols"]}
+    yield f"// The public declarations of {module}: `make api` writes this file.\n"
+    for extended, graph in sorted(graphs.items()):
+        yield from [f"\n// added to {extended}"] if extended else []
+        yield from declarations(extended, graph, names)
 
 
-texts = {folder.name: described(folder.name) for folder in SYMBOLS.iterdir()}
+def removed(names):
+    released, *frozen = read(FROZEN).splitlines() if FROZEN.exists() else [""]
+    rows = read("CHANGELOG.md").split(f"\n## {released}")[0].split("\n- ")
+    known = set(re.findall(r"\w+", " ".join(row for row in rows if row.startswith("Breaking"))))
+    for name in sorted(gone := set(frozen) - names):
+        parts = name.split("(")[0].split(".")
+        around = (".".join(parts[:end]) in gone for end in range(1, len(parts)))
+        if not any(around) and parts[-1].split()[-1] not in known:
+            yield f"removed without a row in CHANGELOG.md that begins with Breaking: {name}"
+
+
+def unlisted(module, extended, path):
+    page = f"Docs/{module}.docc/{module}.md"
+    if extended and not re.search(rf"``{extended}/{path[0]}(``|{re.escape('/'.join(('', *path[1:])))})", read(page)):
+        yield f"{page}: no link to {'/'.join((extended, *path))}"
+
+
+# The symbol graphs by module and, below that, by the module that it extends.
+graphs = collections.defaultdict(dict)
+for path in pathlib.Path(".build/symbols").glob("*/*.symbols.json"):
+    graphs[path.parent.name][path.name.removesuffix(".symbols.json").partition("@")[2]] = json.loads(read(path))
+symbols = [(module, extended, symbol["pathComponents"]) for module in graphs for extended, graph in graphs[module].items()
+           for symbol in graph["symbols"] if symbol["kind"]["identifier"] != "swift.extension"]
+names = {f"{module}: {'.'.join(path)}" for module, _, path in symbols}
+if sys.argv[1:] == ["freeze"]:
+    sys.exit(FROZEN.write_text("\n".join([version(), *sorted(names)]) + "\n", "utf-8") == 0)
+if problems := [*removed(names), *(problem for symbol in symbols for problem in unlisted(*symbol))]:
+    sys.exit("\n".join(problems))
 updating = sys.argv[1:] == ["update"]
 folder = TEXTS if updating else FOUND
 folder.mkdir(parents=True, exist_ok=True)
 for path in folder.glob("*.txt"):
     path.unlink()
-for module, lines in texts.items():
+for module in graphs:
     # A module that declares nothing in public has no file.
-    if len(lines) > 2:
+    if len(lines := [*described(module, graphs[module])]) > 1:
         (folder / f"{module}.txt").write_text("\n".join(lines) + "\n", "utf-8")
-if not updating and subprocess.run(["diff", "-U1", "-r", TEXTS, FOUND]).returncode != 0:
+if not updating and subprocess.run(["diff", "-U1", "-r", TEXTS, FOUND]).returncode:
     sys.exit(f"The public API differs from {TEXTS}. If that is intended: make api")

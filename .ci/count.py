@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts tests in Swift Testing's event streams.
-
-`count.py FILE…` names the tests that did not pass and prints `N passed, N failed, N skipped`. A test counts once: failed if it
-failed in any run or did not end, skipped if it was skipped in any run, passed only if it passed in every run that began it. The
-exit status is 1 if anything failed, and 2 if no test ran.
-"""
+"""Counts the tests in Swift Testing's event streams, `count.py FILE…`, and names those that did not pass. A test counts once:
+failed if it failed in any run or did not end, skipped if it was skipped in any run, passed only if it passed in every run that
+began it. The exit status is 1 if anything failed, and 2 if no test ran."""
 import collections
 import json
 import sys
@@ -15,7 +12,7 @@ ORDER = ["passed", "skipped", "failed: did not end", "failed"]
 
 def states(stream):
     """Name and state of each test function in one run, by its identifier."""
-    # A test that was announced and never began: the run ended before it, or its suite was skipped.
+    # A test is skipped that was announced and never began: the run ended before it, or its suite was skipped.
     names, found = {}, collections.defaultdict(lambda: "skipped")
     for line in stream:
         # A process that crashes may leave half of a last line.

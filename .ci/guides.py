@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the blocks of README and the guides: code, commands and output, each below a comment that names it.
-
-`guides.py FOLDER` writes the package of the first guide. `guides.py PAGE KIND NAME` prints a block."""
+"""Reads the blocks of README and the guides, each below a comment that names it. `guides.py FOLDER` writes the package of the first
+guide, `guides.py PAGE KIND NAME` prints a block."""
 import pathlib
 import re
 import shutil
@@ -18,7 +17,7 @@ def blocks(page):
 
 
 def block(page, kind, name):
-    return next(text for its_kind, its_name, _, text in blocks(page) if (its_kind, its_name) == (kind, name))
+    return next(text for *known, _, text in blocks(page) if known == [kind, name])
 
 
 def write(package):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles LastroTransports beside a stub of Apple's Network framework, so that its file for Apple platforms is checked here.
-
-It needs the build of this folder (`make build`), whose manifest says how the target is compiled.
-"""
+"""Compiles LastroTransports beside a stub of Apple's Network framework, so that its file for Apple platforms is checked. The
+manifest of the build (`make build`) says how the target is compiled."""
 import json
 import pathlib
 import subprocess
@@ -13,8 +11,7 @@ STUB = "Tests/Streams/NetworkStub/Network.swift"
 KEPT = {"-I", "-module-name", "-target", "-Xcc", "-swift-version", "-enable-upcoming-feature", "-package-name"}
 
 manifest = max(pathlib.Path(".build").glob("*.yaml"), key=lambda path: path.stat().st_mtime)
-lines = manifest.read_text("utf-8").splitlines()
-line = next(line for line in lines if '"-module-name","LastroTransports",' in line)
+line = next(line for line in manifest.open(encoding="utf-8") if '"-module-name","LastroTransports",' in line)
 words = json.loads(line.partition("args: ")[2])
 # The compiler's arguments for the target, without those that name its output.
 given = [word for pair in zip(words, words[1:]) if pair[0] in KEPT for word in pair]
