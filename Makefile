@@ -15,7 +15,7 @@ play = swift run -j $(JOBS) --package-path Playgrounds
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: setup ## Run the demo against a server on this machine
+demo: setup ## Run the demo against a local server
 	$(play) Demo
 
 service: setup ## Run a service under load while the APIs that it asks fail in turn

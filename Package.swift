@@ -67,6 +67,7 @@ let package = Package(
     .library(name: "LastroTransports", targets: ["LastroTransports"]),
     .library(name: "LastroTesting", targets: ["LastroTesting"]),
     .library(name: "LastroStreamsTesting", targets: ["LastroStreamsTesting"]),
+    .library(name: "LastroSimulation", targets: ["LastroSimulation"]),
     .executable(name: "lastro", targets: ["LastroCommand"]),
   ],
   // The trait covers the packages that most programs do not use. A program leaves them out with `traits: []`. There is
@@ -163,6 +164,14 @@ let package = Package(
         "LastroWire",
       ]),
 
+    // What a simulation replaces in Swift's concurrency runtime, libdispatch and libc.
+    Floor.testing.shim("CLastroSimulation"),
+    // Services, servers and networks in one process and in virtual time, for our users' tests. Apart, because a program
+    // that links it has replaced functions.
+    Floor.testing.target(
+      "LastroSimulation",
+      ["CLastroSimulation", "Lastro", "LastroHTTP", "LastroSupport", "LastroTesting", httpTypes]),
+
     // MARK: Tools
 
     // The command line, over the public API only.
@@ -210,7 +219,8 @@ let package = Package(
     Floor.core.tests(
       "LastroHTTPTests",
       [
-        "CLoopback", "Lastro", "LastroHTTP", "LastroSupport", "LastroTesting", "LastroWire", "TestSupport", httpTypes,
+        "CLoopback", "Lastro", "LastroHTTP", "LastroSimulation", "LastroSupport", "LastroTesting", "LastroWire",
+        "TestSupport", httpTypes,
       ]),
     Floor.core.tests(
       "LastroCurlTests",
@@ -283,6 +293,9 @@ let package = Package(
         "CLoopback", "Lastro", "LastroObservability", "LastroSupport", "LastroTesting", "PeerSupport", "TestSupport",
         httpTypes,
       ]),
+    Floor.testing.tests(
+      "LastroSimulationTests",
+      ["Lastro", "LastroEveryday", "LastroResilience", "LastroSimulation", "LastroTesting", "TestSupport", httpTypes]),
     Floor.testing.tests(
       "LastroStreamsTestingTests",
       [

@@ -17,12 +17,10 @@ CHECK += [word for path in BUILD.glob("CL*.build/module.modulemap") for word in 
 
 def work(name):
     """Returns the instructions that the compiler executes. Its seconds depend on what else the machine does."""
-    printed = subprocess.run([*CHECK, f"{FOLDER}{name}.swift", "-driver-print-jobs"], stdout=subprocess.PIPE, text=True, check=True)
-    counted = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *shlex.split(printed.stdout)],
-                             stderr=subprocess.PIPE, text=True)
-    if counted.returncode:
-        sys.exit(counted.stderr)
-    return int(re.search(r"Collected : (\d+)", counted.stderr)[1])
+    job = subprocess.check_output([*CHECK, f"{FOLDER}{name}.swift", "-driver-print-jobs"], text=True)
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *shlex.split(job)]
+    printed = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=True).stderr
+    return int(re.search(r"Collected : (\d+)", printed)[1])
 
 
 guesses, spelled = work(""), work("SpelledOut")

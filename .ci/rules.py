@@ -10,10 +10,10 @@ FLOORS = ["Core", "Everyday", "Streams", "Testing", "Tools"]
 # Modules that only these targets may import.
 ONLY = {
     "CLastro": "LastroCurl", "CLastroHTTP2": "LastroHTTP", "CLastroSQLite": "LastroSQLiteCache",
-    "CLastroPrimitives": "Lastro LastroTunnels LastroWire", "CLoopback": "LastroTesting LastroStreamsTesting",
+    "CLastroPrimitives": "Lastro LastroTunnels LastroWire", "CLoopback": "LastroTesting LastroStreamsTesting", "CLastroSimulation": "LastroSimulation",
     # The engine is chosen where a program is put together, and features do not know of it.
     "LastroCurl": "LastroLifecycle LastroTransports LastroCommand",
-    "LastroHTTP": "LastroCurl LastroWebSocket LastroTunnels LastroTransports LastroCommand",
+    "LastroHTTP": "LastroCurl LastroWebSocket LastroTunnels LastroTransports LastroSimulation LastroCommand",
     "LastroEveryday": "LastroSQLiteCache LastroCommand",
     "CoreMetrics": "LastroObservability", "Tracing": "LastroObservability",
     "ServiceLifecycle": "LastroLifecycle", "ArgumentParser": "LastroCommand",

@@ -10,7 +10,8 @@ enum Pages {
     .caching,
     .downloads, .uploads,
     .runningInAService, .callingAnLLM, .fetchingWhatUsersName, .migrating,
-    .transports, .webSockets, .gemini, .engine, .chains, .testingStreams, .comingFromOtherClients, .comingFromAlicerce,
+    .transports, .webSockets, .gemini, .engine, .chains, .testingStreams, .simulating, .comingFromOtherClients,
+    .comingFromAlicerce,
   ]
 
   static func run(_ arguments: [String]) async -> Int32 {

@@ -3,7 +3,7 @@
 internal import HTTPTypes
 public import Lastro
 internal import LastroSupport
-internal import LastroWire
+package import LastroWire
 
 /// A transport that speaks HTTP/1.1 and HTTP/2 over the streams of any `Dialer`: through SOCKS, CONNECT, meek and
 /// chains of them, or in memory.
@@ -120,7 +120,7 @@ public final class DialerTransport: Transport {
 
 extension TransferRequest {
   /// The rule that determines where the response ends.
-  var asks: ResponseReader.Request {
+  package var asks: ResponseReader.Request {
     if head.method == .head { return .head }
     return head.headerFields.contains(.upgrade) ? .upgrade : .ordinary
   }

@@ -29,4 +29,12 @@ package struct Readiness {
   package var readable: Bool
   package var writable: Bool
   package var failed: Bool
+
+  package init(descriptor: Int32, owner: UInt32, readable: Bool, writable: Bool, failed: Bool) {
+    self.descriptor = descriptor
+    self.owner = owner
+    self.readable = readable
+    self.writable = writable
+    self.failed = failed
+  }
 }

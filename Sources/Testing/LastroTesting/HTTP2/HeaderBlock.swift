@@ -3,8 +3,8 @@
 import CLoopback
 
 /// The encoding of HTTP/2 header blocks (RFC 7541).
-enum HeaderBlock {
-  typealias Field = RawRequestHead.Field
+package enum HeaderBlock {
+  package typealias Field = RawRequestHead.Field
 
   /// Encodes fields as literals without indexing and without Huffman coding (RFC 7541 §6.2.2).
   static func encoded(_ fields: [Field]) -> [UInt8] {
@@ -30,21 +30,21 @@ enum HeaderBlock {
   }
 
   /// A decoder for the blocks of one connection, in order.
-  final class Decoder {
+  package final class Decoder {
     private final class Found {
       var fields: [Field] = []
     }
 
     private let pointer: OpaquePointer
 
-    init() throws(LoopbackError) {
+    package init() throws(LoopbackError) {
       guard let made = cloopback_hpack_new() else { throw .outOfResources("an HPACK decoder could not be made") }
       pointer = made
     }
 
     deinit { cloopback_hpack_free(pointer) }
 
-    func decode(_ block: [UInt8]) throws(LoopbackError) -> [Field] {
+    package func decode(_ block: [UInt8]) throws(LoopbackError) -> [Field] {
       let found = Found()
       let isGood = cloopback_hpack_decode(
         pointer, block, block.count,

@@ -192,7 +192,7 @@ extension LoopbackHTTP2Connection {
 
 extension LoopbackResponse {
   /// The fields of the head. Names are lower-cased; connection-specific fields are omitted (RFC 9113 §8.2).
-  var http2Fields: [RawRequestHead.Field] {
+  package var http2Fields: [RawRequestHead.Field] {
     let dropped: Set = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]
     var all = [RawRequestHead.Field(name: ":status", value: "\(status)")]
     all += fields.map { .init(name: $0.name.lowercased(), value: $0.value) }.filter { !dropped.contains($0.name) }

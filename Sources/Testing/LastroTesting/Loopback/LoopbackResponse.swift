@@ -4,7 +4,7 @@
 public struct LoopbackResponse: Sendable, Hashable {
   /// A fault that replaces a proper response.
   public struct Fault: Sendable, Hashable {
-    enum Kind: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
       case stall
       case reset
       case close
@@ -13,7 +13,7 @@ public struct LoopbackResponse: Sendable, Hashable {
       case http2(LoopbackHTTP2Fault, at: LoopbackHTTP2Fault.Point)
     }
 
-    let kind: Kind
+    package let kind: Kind
 
     /// Never responds: waits until the client gives up.
     public static let stall = Self(kind: .stall)
@@ -115,10 +115,10 @@ public struct LoopbackResponse: Sendable, Hashable {
   }
 
   /// Returns the bytes of the body in a response to the given method.
-  func sentBody(to method: String) -> [UInt8] { method == "HEAD" || !allowsBody ? [] : body }
+  package func sentBody(to method: String) -> [UInt8] { method == "HEAD" || !allowsBody ? [] : body }
 
   /// Returns the body in its HTTP/1.1 format: trailers require chunks (RFC 9112 §7.1.2).
-  func sentHTTP1Body(to method: String) -> [UInt8] {
+  package func sentHTTP1Body(to method: String) -> [UInt8] {
     let body = sentBody(to: method)
     guard isChunked, method != "HEAD", allowsBody else { return body }
     let chunk = body.isEmpty ? [] : Array("\(String(body.count, radix: 16))\r\n".utf8) + body + Array("\r\n".utf8)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LastroSimulation
 import LastroTesting
 import Testing
 
@@ -34,9 +35,10 @@ private final class RecordingGuest: LoopGuest {
 struct ManualLoopTests {
   private let clock = ManualClock(now: .seconds(5))
   private let guest = RecordingGuest()
+  private let reactor = SimulatedReactor()
 
   private func makeLoop() -> ManualLoop {
-    ManualLoop(time: clock.timeSource, guest: guest)
+    ManualLoop(time: clock.timeSource, reactor: reactor, guest: guest)
   }
 
   @Test("A loop does nothing until it is turned, and is due when its guest is")
@@ -83,7 +85,7 @@ struct ManualLoopTests {
 
   @Test("Readiness is reported while it is watched and lasts, in the order in which descriptors were opened")
   func readiness() {
-    let loop = makeLoop(), reactor = loop.reactor
+    let loop = makeLoop()
     let first = reactor.open(owner: 1), second = reactor.open(owner: 1)
     reactor.set(second, readable: true, writable: true)
     reactor.set(first, readable: true, writable: false)
@@ -103,7 +105,7 @@ struct ManualLoopTests {
 
   @Test("Readiness of a descriptor that was closed earlier in the turn is not reported")
   func closedMeanwhile() {
-    let loop = makeLoop(), reactor = loop.reactor
+    let loop = makeLoop()
     let descriptors = (0..<2).map { _ in reactor.open(owner: 1) }
     for descriptor in descriptors {
       reactor.watch(descriptor, read: true, write: false)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import LastroSimulation
 
 @testable import LastroHTTP
 @testable import LastroTesting

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import LastroSimulation
 import LastroTesting
 
 @testable import LastroHTTP
 
 /// The network of a simulation. It opens links in memory after virtual dials, and performs delayed actions of scripts
 /// when they are due. It is a guest of a loop that its caller turns.
-final class MemoryNetwork: LoopGuest {
+final class MemoryNetwork: LoopGuest, MemoryLinkHost {
   /// The outcome of a dial.
   enum Dial {
     /// A link opens after the given time. `prepare` sets up the link and the script of its far end.
@@ -16,8 +17,6 @@ final class MemoryNetwork: LoopGuest {
     /// No outcome is ever reported.
     case never
   }
-
-  static let owner: UInt32 = 7
 
   let clock: ManualClock
   let reactor: SimulatedReactor
@@ -71,7 +70,7 @@ final class MemoryNetwork: LoopGuest {
     for link in links { link.far.forgetScript() }
   }
 
-  func noteClosed(_ link: MemoryLink) {
+  func linkClosed(_ link: MemoryLink) {
     openLinks.removeAll { $0 === link }
     closedLinks.append(link)
   }

@@ -2,6 +2,7 @@
 
 import Foundation
 import Lastro
+import LastroSimulation
 import LastroTesting
 import TestSupport
 import Testing

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@testable import LastroHTTP
+package import LastroHTTP
 
 /// A reactor without descriptors. It reports the readiness that links in memory set, as epoll reports the readiness of
 /// sockets, and never waits.
 ///
 /// Events are reported in the order in which their descriptors were opened, so that equal histories have equal
 /// outcomes.
-final class SimulatedReactor: Reactor {
+package final class SimulatedReactor: Reactor {
   private struct Entry {
     var owner: UInt32
     var isWatched = (read: false, write: false)
@@ -21,35 +21,55 @@ final class SimulatedReactor: Reactor {
 
   private var entries: [Int32: Entry] = [:]
   private var latest: Int32 = 0
+  /// The descriptors that are ready, in ascending order.
+  private var readyNow: [Int32] = []
+  /// The descriptors that were ready at the latest wait.
   private var ready: [Int32] = []
 
+  package init() {}
+
   /// The number of open descriptors.
-  var openCount: Int { entries.count }
+  package var openCount: Int { entries.count }
 
   /// Opens a descriptor, with a number that was never used before.
-  func open(owner: UInt32) -> Int32 {
+  package func open(owner: UInt32) -> Int32 {
     latest += 1
     entries[latest] = Entry(owner: owner)
     return latest
   }
 
-  func close(_ descriptor: Int32) { entries[descriptor] = nil }
+  package func close(_ descriptor: Int32) {
+    entries[descriptor] = nil
+    updateReadiness(of: descriptor)
+  }
 
   /// Sets which kinds of readiness are reported.
-  func watch(_ descriptor: Int32, read: Bool, write: Bool) {
+  package func watch(_ descriptor: Int32, read: Bool, write: Bool) {
     entries[descriptor]?.isWatched = (read, write)
+    updateReadiness(of: descriptor)
   }
 
   /// Sets the readiness of a descriptor.
-  func set(_ descriptor: Int32, readable: Bool, writable: Bool) {
+  package func set(_ descriptor: Int32, readable: Bool, writable: Bool) {
     entries[descriptor]?.isReady = (readable, writable)
+    updateReadiness(of: descriptor)
   }
 
-  /// Always false, because each turn processes all events.
-  var hasLeft: Bool { false }
+  private func updateReadiness(of descriptor: Int32) {
+    let index = readyNow.firstIndex { $0 >= descriptor } ?? readyNow.endIndex
+    let isListed = index < readyNow.endIndex && readyNow[index] == descriptor
+    guard isReady(descriptor) != isListed else { return }
+    if isListed { readyNow.remove(at: index) } else { readyNow.insert(descriptor, at: index) }
+  }
 
-  func wait(until due: Int64) -> Int {
-    ready = entries.keys.filter { isReady($0) }.sorted()
+  /// Whether ``wait(until:)`` would return events.
+  var hasEvents: Bool { !readyNow.isEmpty }
+
+  /// Always false, because each turn processes all events.
+  package var hasLeft: Bool { false }
+
+  package func wait(until due: Int64) -> Int {
+    ready = readyNow
     return ready.count
   }
 
@@ -58,7 +78,7 @@ final class SimulatedReactor: Reactor {
     return readiness.read || readiness.write
   }
 
-  func report(_ count: Int, to body: (Readiness) -> Void) -> Bool {
+  package func report(_ count: Int, to body: (Readiness) -> Void) -> Bool {
     for descriptor in ready.prefix(count) {
       // An earlier event may have closed this descriptor, or consumed its bytes.
       guard isReady(descriptor), let entry = entries[descriptor] else { continue }

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Lastro
-import LastroSupport
+package import Lastro
+internal import LastroSupport
 
-@testable import LastroHTTP
-
-/// An event loop that its caller turns, with a clock that the caller provides.
+/// The driver of loops in simulations and tests: their caller turns the loop, with a clock and a reactor of its own.
 ///
 /// It starts no thread, opens no descriptor and never waits. One thread at a time may use it.
-final class ManualLoop {
-  let loop: EventLoop
-  /// The reactor that reports the readiness of links in memory.
-  let reactor: SimulatedReactor
+package final class ManualLoop {
+  package let loop: EventLoop
+  private let reactor: any Reactor
   private let parts: LoopParts
   private let turner: LoopTurner
   private var hasEnded = false
@@ -20,9 +17,9 @@ final class ManualLoop {
   ///
   /// - Parameters:
   ///   - time: the clock that measures limits.
-  ///   - reactor: the source of its events. Default: a new one.
+  ///   - reactor: the source of its events, whose wait returns at once.
   ///   - guest: its guest. Default: none.
-  init(time: TimeSource, reactor: SimulatedReactor = SimulatedReactor(), guest: (any LoopGuest)? = nil) {
+  package init(time: TimeSource, reactor: any Reactor, guest: (any LoopGuest)? = nil) {
     self.reactor = reactor
     parts = LoopParts(inbox: LoopInbox(waking: -1), time: LoopTime(time))
     loop = EventLoop(parts)
@@ -33,14 +30,14 @@ final class ManualLoop {
 
   /// The time at which the loop must be turned next, on its own clock: 0 for now, `.max` for never; `nil` if the loop
   /// has ended.
-  var due: Int64? {
+  package var due: Int64? {
     guard !hasEnded, let due = turner.nextDue() else { return nil }
     return reactor.wait(until: due) > 0 ? 0 : due
   }
 
   /// Performs a single turn. Returns false if the loop has ended.
   @discardableResult
-  func turnOnce() -> Bool {
+  package func turnOnce() -> Bool {
     guard !hasEnded else { return false }
     parts.thread.setToCurrent()
     if !turner.turn() { end() }
@@ -52,7 +49,7 @@ final class ManualLoop {
   /// - Parameter turns: the maximum number of turns. Default 10,000.
   /// - Returns: false if descriptors are still ready after that many turns, which means that the loop is busy without
   ///   progress.
-  func settle(turns: Int = 10_000) -> Bool {
+  package func settle(turns: Int = 10_000) -> Bool {
     parts.thread.setToCurrent()
     for _ in 0..<turns where !hasEnded {
       guard let due = turner.nextDue() else {

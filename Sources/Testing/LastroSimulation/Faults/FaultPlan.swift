@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The faults of a simulation's runs.
+public struct FaultPlan: Sendable, Hashable {
+  /// A kind of fault that a plan draws.
+  public enum Kind: Sendable, Hashable, CaseIterable {
+    /// Two machines are separated.
+    case partition
+    /// A machine crashes, and is started again.
+    case crash
+    /// A machine stops for a while.
+    case pause
+    /// The date of a machine changes.
+    case clockStep
+    /// Connections are reset.
+    case resetConnections
+    /// A host cannot be found for a while.
+    case lostName
+    /// The network between two machines is slow and loses packets for a while.
+    case slowLink
+  }
+
+  enum Source: Sendable, Hashable {
+    case given([SimulatedFault])
+    case drawn(most: Int, kinds: [Kind], within: Duration)
+  }
+
+  let source: Source
+
+  /// No faults.
+  public static let none = Self(source: .given([]))
+
+  /// These faults, in every run.
+  public static func exactly(_ faults: [SimulatedFault]) -> Self { Self(source: .given(faults)) }
+
+  /// Faults that each run draws with its seed. Each lasts up to ten seconds.
+  ///
+  /// - Parameters:
+  ///   - most: the maximum number of faults. Default 4.
+  ///   - kinds: the kinds to draw from. Default: all.
+  ///   - duration: the part of the run, from its start, in which faults begin. Default 30 s.
+  public static func random(
+    upTo most: Int = 4, of kinds: [Kind] = Kind.allCases, within duration: Duration = .seconds(30)
+  ) -> Self {
+    Self(source: .drawn(most: max(0, most), kinds: kinds, within: duration))
+  }
+
+  /// Returns the faults of a run.
+  ///
+  /// - Parameters:
+  ///   - machines: the names of the machines.
+  ///   - hosts: the hosts that machines serve at the start.
+  func faults(seed: UInt64, machines: [String], hosts: [String]) -> [SimulatedFault] {
+    guard case .drawn(let most, let kinds, let duration) = source else {
+      if case .given(let faults) = source { return faults }
+      return []
+    }
+    var random = SeededGenerator(seed &+ 3)
+    guard most > 0, !kinds.isEmpty, machines.count > 1 else { return [] }
+    let count = random.next(below: most + 1)
+    return (0..<count).map { _ in
+      let start = Duration.milliseconds(random.next(below: max(1, Int(duration.inNanoseconds / 1_000_000))))
+      let length = Duration.milliseconds(1 + random.next(below: 10_000))
+      let first = random.next(below: machines.count)
+      let second = (first + 1 + random.next(below: machines.count - 1)) % machines.count
+      let (a, b) = (machines[first], machines[second])
+      switch kinds[random.next(below: kinds.count)] {
+      case .partition: return .partition(a, b, at: start, for: length)
+      case .crash: return .crash(a, at: start, restartAfter: length)
+      case .pause: return .pause(a, at: start, for: length)
+      case .clockStep:
+        return .clockStep(a, at: start, by: .milliseconds(random.next(below: 7_200_000) - 3_600_000))
+      case .resetConnections: return .resetConnections(a, b, at: start)
+      case .lostName:
+        guard !hosts.isEmpty else { return .partition(a, b, at: start, for: length) }
+        return .lostName(hosts[random.next(below: hosts.count)], at: start, for: length)
+      case .slowLink:
+        let conditions = LinkConditions(
+          delay: .milliseconds(random.next(below: 2_000)), loss: Double(random.next(below: 50)) / 100)
+        return .slowLink(a, b, conditions, at: start, for: length)
+      }
+    }
+  }
+}

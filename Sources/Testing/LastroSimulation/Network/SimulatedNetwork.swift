@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroHTTP
+
+/// The network of a simulation: the names of its servers, the conditions between machines, and partitions.
+final class SimulatedNetwork {
+  /// A server at a host and port.
+  struct Service {
+    var machine: MachineCore
+    var identity: SimulatedIdentity?
+    var speaksHTTP2: Bool
+    /// Accepts a connection on the far end of a link.
+    var accept: (MemoryPeer, _ isHTTP2: Bool) -> Void
+  }
+
+  private struct Pair: Hashable {
+    var first: String
+    var second: String
+
+    init(_ a: String, _ b: String) { (first, second) = a < b ? (a, b) : (b, a) }
+  }
+
+  let scheduler: Scheduler
+  var defaultConditions = LinkConditions()
+  private var particular: [Pair: LinkConditions] = [:]
+  /// The number of partitions that separate two machines.
+  private var cuts: [Pair: Int] = [:]
+  /// The number of faults that keep a name from being found.
+  private var lostNames: [String: Int] = [:]
+  /// The servers of a host and port, such as `api.example:443`, in the order in which they began to listen.
+  private var services: [String: [Service]] = [:]
+  /// The paths with writes that a partition holds back, in the order of their first such write.
+  private var waiting: [SimulatedPath] = []
+  private var random: SeededGenerator
+
+  init(_ scheduler: Scheduler, seed: UInt64) {
+    self.scheduler = scheduler
+    random = SeededGenerator(seed)
+  }
+
+  // MARK: Conditions
+
+  func conditions(_ a: MachineCore, _ b: MachineCore) -> LinkConditions {
+    particular[Pair(a.name, b.name)] ?? defaultConditions
+  }
+
+  func setConditions(_ conditions: LinkConditions?, between a: String, and b: String) {
+    particular[Pair(a, b)] = conditions
+  }
+
+  func conditions(between a: String, and b: String) -> LinkConditions? { particular[Pair(a, b)] }
+
+  func travelTime(_ conditions: LinkConditions) -> Int64 { conditions.travelTime(&random) }
+
+  func isCut(_ a: MachineCore, _ b: MachineCore) -> Bool { cuts[Pair(a.name, b.name)] ?? 0 > 0 }
+
+  func cut(_ a: String, _ b: String) { cuts[Pair(a, b), default: 0] += 1 }
+
+  /// Ends a partition, and sends what it has held back.
+  func join(_ a: String, _ b: String) {
+    cuts[Pair(a, b), default: 1] -= 1
+    let paths = waiting
+    waiting = []
+    for path in paths { if isCut(path.client, path.server) { waiting.append(path) } else { path.resume() } }
+  }
+
+  /// Remembers a path until its partition ends.
+  func keep(_ path: SimulatedPath) {
+    if !waiting.contains(where: { $0 === path }) { waiting.append(path) }
+  }
+
+  func forgetAll() {
+    waiting = []
+    services = [:]
+  }
+
+  // MARK: Names
+
+  func loseName(_ host: String) { lostNames[host, default: 0] += 1 }
+
+  func findName(_ host: String) { lostNames[host, default: 1] -= 1 }
+
+  /// Makes a service available; one of the same machine at the same place is replaced.
+  func listen(at authority: String, _ service: Service) {
+    services[authority, default: []].removeAll { $0.machine === service.machine }
+    services[authority, default: []].append(service)
+  }
+
+  // MARK: Dials
+
+  /// Opens a connection of a client.
+  ///
+  /// - Parameters:
+  ///   - judges: the judges of the server, in the order in which they are asked.
+  ///   - outcome: called on behalf of the client; never, if a partition does not end.
+  func dial(
+    _ dial: LinkDial, from host: MachineLoop, judges: [any ServerTrustJudge],
+    _ outcome: @escaping (Result<MemoryLink, TransportError>) -> Void
+  ) {
+    let client = host.machine, name = dial.target.host.text, authority = dial.target.name
+    guard lostNames[name] ?? 0 == 0, let found = services[authority], !found.isEmpty else {
+      let lookup = travelTime(defaultConditions) + travelTime(defaultConditions)
+      return scheduler.perform(for: client.owner, at: scheduler.now + lookup) {
+        outcome(.failure(.simulatedNameNotFound(name)))
+      }
+    }
+    let service = found[random.next(below: found.count)]
+    // A machine whose program has crashed refuses connections.
+    let isServed = scheduler.state(of: service.machine.owner) != .crashed
+    let path = SimulatedPath(self, from: client, to: service.machine, isServed: isServed)
+    // The first packet and its answer; with TLS, the handshake takes another round trip (RFC 8446 §2).
+    roundTrip(on: path) { [self] in
+      guard isServed else { return outcome(.failure(.simulatedRefusal(by: authority))) }
+      guard let tls = dial.request.tls else { return open(dial, service, path, host, judges, nil, outcome) }
+      roundTrip(on: path) { [self] in
+        let protocols = service.speaksHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"]
+        let agreed = protocols.first { tls.applicationProtocols.contains($0) } ?? "http/1.1"
+        open(dial, service, path, host, judges, agreed, outcome)
+      }
+    }
+  }
+
+  private func roundTrip(on path: SimulatedPath, _ then: @escaping () -> Void) {
+    path.carry(0, toPeer: true) { path.carry(0, toPeer: false, then) }
+  }
+
+  /// - Parameter agreed: the protocol of the handshake; `nil` without TLS.
+  private func open(
+    _ dial: LinkDial, _ service: Service, _ path: SimulatedPath, _ host: MachineLoop,
+    _ judges: [any ServerTrustJudge], _ agreed: String?, _ outcome: (Result<MemoryLink, TransportError>) -> Void
+  ) {
+    let revisions = judges.map { (judge: $0, revision: $0.revision) }
+    let verdict: TrustVerdict
+    do throws(TransportError) {
+      verdict = try self.verdict(on: service, dial.target, isTLS: agreed != nil, for: host.machine, judges)
+    } catch {
+      return outcome(.failure(error))
+    }
+    var facts = LinkFacts()
+    facts.hasTLS = agreed != nil
+    facts.applicationProtocol = agreed
+    facts.remoteAddress = service.machine.address
+    facts.remotePort = dial.target.port
+    let link = MemoryLink(host, facts: facts, isTLS: facts.hasTLS)
+    link.verdict = verdict
+    link.rulesApply = { revisions.allSatisfy { $0.judge.revision == $0.revision } }
+    host.add(link)
+    link.far.path = path
+    service.accept(link.far, agreed == "h2")
+    outcome(.success(link))
+  }
+
+  /// Checks the server's identity as a handshake would, and asks the judges.
+  private func verdict(
+    on service: Service, _ target: TrustTarget, isTLS: Bool, for machine: MachineCore, _ judges: [any ServerTrustJudge]
+  ) throws(TransportError) -> TrustVerdict {
+    var verdict = isTLS ? TrustVerdict.validated : .plain
+    let identity = service.identity ?? SimulatedIdentity()
+    if isTLS { try identity.check(target.host, at: .nanoseconds(scheduler.date(of: machine.owner))) }
+    let trust = ServerTrust(host: target.host, port: target.port, chain: identity.chain)
+    do throws(TrustFailure) {
+      for judge in judges {
+        verdict = isTLS ? try judge.judge(trust) : try judge.judgePlaintext(host: target.host, port: target.port)
+      }
+    } catch {
+      throw .refusedTrust(error)
+    }
+    return verdict
+  }
+}
+
+extension TransportError {
+  static func simulatedNameNotFound(_ host: String) -> Self {
+    Self(
+      stage: .resolve, code: .hostNotFound, message: "cannot resolve \(host): no machine of the simulation serves it",
+      hint: "serve it with world.server, or wait until the fault has ended")
+  }
+
+  static func simulatedRefusal(by authority: String) -> Self {
+    Self(
+      stage: .connect, code: .connectFailed, message: "cannot connect to \(authority): the machine refuses",
+      hint: "wait until the machine has been restarted")
+  }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroHTTP
+
+/// The transport of a simulated machine: the engine that also serves `CurlNetworkStack`, over connections in memory.
+final class SimulatedTransport: Transport {
+  private let port: EnginePort
+
+  init(_ port: EnginePort) { self.port = port }
+
+  func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+    try await port.execute(request, own: request.connection.map { SharedOptions($0) }, asks: request.asks)
+  }
+}
+
+/// The connector of a simulated machine's engine.
+final class SimulatedConnector: Connector {
+  private let network: SimulatedNetwork
+  private let host: MachineLoop
+  private let options: ConnectionOptions
+  private var dials: [UInt64: HostPool] = [:]
+
+  /// - Parameter options: the transport's own options, whose judge is asked about every server.
+  init(_ network: SimulatedNetwork, _ host: MachineLoop, _ options: ConnectionOptions) {
+    self.network = network
+    self.host = host
+    self.options = options
+  }
+
+  func route(for key: HostKey, with options: SharedOptions) throws(TransportError) -> Route {
+    Route(key: key.authority, origin: try? Origin("\(key.isTLS ? "https" : "http")://\(key.authority)"))
+  }
+
+  func dial(_ dial: LinkDial, for owner: HostPool) {
+    let id = dial.id
+    dials[id] = owner
+    let own = options.tls.trustJudge, given = dial.options.options.tls.trustJudge
+    var judges = [own].compactMap(\.self)
+    if let given, given !== own { judges.append(given) }
+    network.dial(dial, from: host, judges: judges) { [weak self] in self?.dialed(id, $0) }
+    guard let limit = dial.request.connectTimeout ?? dial.deadline else { return }
+    host.after(limit) { [weak self] in
+      self?.dialed(id, .failure(.dialTimedOut(to: dial.target.name, within: limit)))
+    }
+  }
+
+  private func dialed(_ id: UInt64, _ outcome: Result<MemoryLink, TransportError>) {
+    guard let owner = dials.removeValue(forKey: id) else {
+      if case .success(let link) = outcome { link.close() }
+      return
+    }
+    switch outcome {
+    case .success(let link): owner.linkOpened(id, link)
+    case .failure(let error): owner.dialFailed(id, error)
+    }
+  }
+
+  func cancelDial(_ id: UInt64) { dials[id] = nil }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+/// One run of a simulation.
+struct SimulationRun {
+  let trace: SimulationTrace
+  /// The numbers of machines that run a program, by the names without a number.
+  let programs: [String: Int]
+  /// The broken promise; `nil` if the run kept all.
+  let failure: SimulationFailure?
+
+  /// Runs a simulation on the calling thread, which runs no task.
+  init(
+    _ build: (SimulatedWorld) throws -> Void, seed: UInt64, order: UInt64, instances: Int?, faults plan: FaultPlan,
+    limit: Duration
+  ) throws {
+    let core = WorldCore(seed: seed, order: order, instances: instances)
+    try build(SimulatedWorld(core))
+    guard core.machines.contains(where: \.isAwaited) else {
+      throw ConfigurationError(
+        "the simulation has no machine that runs a program", hint: "add one with world.machine(_:count:program:)")
+    }
+    try core.network.defaultConditions.check()
+    programs = core.programs
+    let faults = plan.faults(seed: seed, machines: core.machines.map(\.name), hosts: core.hosts)
+    let end = Scheduler.start + max(0, limit.inNanoseconds)
+    let outcome: Scheduler.Outcome
+    var running: [String] = []
+    do throws(SimulationRefusal) {
+      (outcome, trace) = try core.scheduler.run(
+        seed: seed, until: end,
+        prepare: {
+          for machine in core.machines { core.start(machine) }
+          for fault in faults { core.schedule(fault) }
+        },
+        isOver: { core.isOver },
+        finish: { outcome in
+          running = core.running
+          return (outcome, core.finish())
+        })
+    } catch {
+      throw error.error
+    }
+    failure = Self.brokenPromise(core.properties, outcome, trace, running, limit).map { [trace] name, violation in
+      SimulationFailure(
+        property: name, violation: violation, seed: seed, order: order, instances: instances, faults: faults,
+        trace: trace)
+    }
+  }
+
+  private static func brokenPromise(
+    _ properties: [SimulationProperty], _ outcome: Scheduler.Outcome, _ trace: SimulationTrace, _ running: [String],
+    _ limit: Duration
+  ) -> (name: String, violation: String)? {
+    for property in properties {
+      if let violation = property.check(trace) { return (property.name, violation) }
+    }
+    let names = running.joined(separator: ", ")
+    switch outcome {
+    case .ended: return nil
+    case .stalled:
+      return (
+        "everyProgramEnds",
+        "\(names) waits for something that never happens, or happens outside of the simulation, such as in a thread"
+      )
+    case .outOfTime: return ("everyProgramEnds", "\(names) did not end within \(limit)")
+    }
+  }
+}

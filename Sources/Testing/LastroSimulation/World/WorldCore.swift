@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Lastro
+internal import LastroHTTP
+internal import LastroTesting
+
+/// The state of one run of a simulation: its machines, its network and what has been recorded.
+final class WorldCore: @unchecked Sendable {
+  // Sendable because everything is used on the simulation's thread alone.
+
+  let scheduler: Scheduler
+  let network: SimulatedNetwork
+  let seed: UInt64
+  /// The maximum number of machines of one name; `nil` for those that the simulation asks for.
+  private let instances: Int?
+  private(set) var machines: [MachineCore] = []
+  private(set) var trace = SimulationTrace()
+  var properties: [SimulationProperty] = []
+  /// The hosts of servers, in the order in which they were added.
+  var hosts: [String] = []
+  private var random: SeededGenerator
+  private var connections = 0
+  /// The event loops of all starts, which the far ends of their connections refer to.
+  private var loops: [MachineLoop] = []
+
+  init(seed: UInt64, order: UInt64, instances: Int?) {
+    self.seed = seed
+    self.instances = instances
+    scheduler = Scheduler(seed: seed ^ order &* 0xD134_2543_DE82_EF95)
+    network = SimulatedNetwork(scheduler, seed: seed &+ 1)
+    random = SeededGenerator(seed &+ 2)
+  }
+
+  func nextRandom() -> UInt64 { random.next() }
+
+  /// The time since the start.
+  var elapsed: Duration { .nanoseconds(scheduler.now - Scheduler.start) }
+
+  // MARK: Machines
+
+  /// - Parameter listen: called at each start, before the program runs.
+  func addMachines(
+    _ name: String, count: Int, isAwaited: Bool, listen: ((MachineCore) -> Void)? = nil,
+    _ body: @escaping @Sendable (SimulatedMachine) async throws -> Void
+  ) {
+    let shown = max(1, isAwaited ? min(count, instances ?? count) : count)
+    if isAwaited { programs[name] = shown }
+    for number in 1...shown {
+      machines.append(
+        MachineCore(
+          name: count <= 1 ? name : "\(name)-\(number)", address: "10.0.0.\(machines.count + 1)",
+          owner: scheduler.addOwner(dateOffset: 0), isAwaited: isAwaited, listen: listen, body: body))
+    }
+  }
+
+  /// The numbers of machines that run a program, by the names without a number.
+  private(set) var programs: [String: Int] = [:]
+
+  func machine(named name: String) -> MachineCore? { machines.first { $0.name == name } }
+
+  /// Starts a machine: its servers listen at once, and then its program runs.
+  func start(_ machine: MachineCore) {
+    machine.listen?(machine)
+    machine.starts += 1
+    machine.hasEnded = false
+    let start = machine.starts, handle = Confined(SimulatedMachine(machine, self)), core = Confined(machine)
+    scheduler.start(for: machine.owner) { [self] in
+      do {
+        try await handle.value.core.body(handle.value)
+      } catch {
+        log("\(core.value.name): the program has failed: \(error)")
+        trace.fail(core.value.name, error)
+      }
+      if core.value.starts == start { core.value.hasEnded = true }
+    }
+  }
+
+  var isOver: Bool { machines.allSatisfy { $0.hasEnded || !$0.isAwaited } }
+
+  /// The names of the machines whose programs have not ended.
+  var running: [String] { machines.filter { $0.isAwaited && !$0.hasEnded }.map(\.name) }
+
+  func crash(_ machine: MachineCore) {
+    guard scheduler.state(of: machine.owner) != .crashed else { return }
+    machine.loop?.closeAll()
+    machine.resetAccepted()
+    machine.loop = nil
+    scheduler.crash(machine.owner)
+    machine.eventLoop = nil
+    trace.abandonCalls(of: machine.name, at: elapsed)
+  }
+
+  func restart(_ machine: MachineCore) {
+    guard scheduler.state(of: machine.owner) == .crashed else { return }
+    machine.owner = scheduler.addOwner(dateOffset: machine.dateOffset)
+    start(machine)
+  }
+
+  // MARK: Engines
+
+  func openEngine(of machine: MachineCore, _ options: ConnectionOptions) -> EnginePort {
+    let loop: MachineLoop
+    let events: EventLoop
+    if let running = machine.loop, let eventLoop = machine.eventLoop {
+      (loop, events) = (running, eventLoop)
+    } else {
+      loop = MachineLoop(of: machine, scheduler)
+      let scheduler = scheduler
+      events = loop.makeLoop(
+        TimeSource(now: { .nanoseconds(scheduler.now) }, sleep: { try await Task.sleep(for: $0, clock: .continuous) }))
+      machine.loop = loop
+      machine.eventLoop = events
+      loops.append(loop)
+    }
+    let host = Confined(loop), network = Confined(network)
+    return .open(on: events, EngineSettings(), options: SharedOptions(options)) { _ in
+      SimulatedConnector(network.value, host.value, options)
+    }
+  }
+
+  // MARK: Servers
+
+  func serve(
+    _ origin: Origin, on machine: MachineCore, identity: SimulatedIdentity?, http2: Bool,
+    _ answer: @escaping @Sendable (LoopbackRequest) async throws -> LoopbackResponse
+  ) {
+    let service = SimulatedNetwork.Service(
+      machine: machine, identity: identity, speaksHTTP2: http2 && origin.scheme == "https"
+    ) { [unowned self] far, isHTTP2 in
+      connections += 1
+      machine.add(far)
+      let handle = { [unowned self] (request: LoopbackRequest, session: any ServerSession) in
+        self.handle(request, session, of: machine, origin, answer)
+      }
+      if isHTTP2 {
+        _ = HTTP2ServerSession(far, number: connections, handle)
+      } else {
+        _ = HTTP1ServerSession(far, number: connections, handle)
+      }
+    }
+    network.listen(at: "\(origin.host):\(origin.port)", service)
+  }
+
+  /// Gives a request to the machine's code, on a task of its own.
+  private func handle(
+    _ request: LoopbackRequest, _ session: any ServerSession, of machine: MachineCore, _ origin: Origin,
+    _ answer: @escaping @Sendable (LoopbackRequest) async throws -> LoopbackResponse
+  ) {
+    var request = request
+    let call = request.head[CallObserver.mark].flatMap { Int($0) }
+    request.head.fields.removeAll { $0.name.lowercased() == CallObserver.mark.lowercased() }
+    let given = request, session = Confined(session), name = machine.name
+    let index = trace.addRequest(
+      SimulationTrace.Request(
+        server: machine.name, method: request.method, url: "\(origin)\(request.target)", call: call,
+        idempotencyKey: request.head["Idempotency-Key"], time: elapsed))
+    scheduler.start(for: machine.owner) { [self] in
+      var response = LoopbackResponse(status: 500)
+      do { response = try await answer(given) } catch { log("\(name): the server has failed: \(error)") }
+      trace.setResponse(
+        status: response.fault == nil ? response.status : nil, wasRefused: response.wasNotProcessed, ofRequest: index)
+      session.value.respond(response, to: given)
+    }
+  }
+
+  // MARK: Trace
+
+  func log(_ line: String) { trace.log(line, at: elapsed) }
+
+  func startCall(on machine: MachineCore, operation: String?) -> Int {
+    trace.addCall(SimulationTrace.Call(machine: machine.name, operation: operation, start: elapsed))
+  }
+
+  func setRequest(_ head: HTTPRequest, ofCall call: Int) {
+    trace.setRequest(
+      head.method.rawValue, "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")", ofCall: call)
+  }
+
+  func endCall(_ call: Int, status: Int?, failure: String?) {
+    trace.endCall(call, status: status, failure: failure, at: elapsed)
+  }
+
+  /// Completes the trace, and releases what the machines hold. Called while tasks of the simulation would still be
+  /// enqueued here, so that those that wait for an answer do not run elsewhere.
+  func finish() -> SimulationTrace {
+    trace.finish(at: elapsed, digest: scheduler.digest, steps: scheduler.steps)
+    // Tasks that never end keep this object, and not what it refers to.
+    scheduler.forgetAll()
+    network.forgetAll()
+    machines = []
+    loops = []
+    return trace
+  }
+
+  func record(_ fault: SimulatedFault) { trace.add(fault) }
+}
+
+extension LoopbackResponse {
+  /// Whether it says that the request was not processed.
+  fileprivate var wasNotProcessed: Bool { fault == .refusedStream || fault == .goAway }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Lastro
+import LastroSimulation
+import LastroTesting
+import Testing
+
+@Suite("Simulations", .timeLimit(.minutes(5)))
+struct SimulationTests {
+  /// Returns a simulation of one machine that fetches `https://api.example/a` once, and of the server.
+  private func oneCall(
+    http2: Bool = true, origin: String = "https://api.example",
+    _ edit: @escaping @Sendable (SimulatedWorld) -> Void = { _ in },
+    answer: @escaping @Sendable (LoopbackRequest) async throws -> LoopbackResponse
+  ) -> Simulation {
+    Simulation { world in
+      try world.server(origin, http2: http2, answer: answer)
+      world.machine("worker") { machine in
+        machine.log(try await machine.stack().fetch(.text("\(origin)/a")).value)
+      }
+      world.require(.programsSucceed)
+      edit(world)
+    }
+  }
+
+  @Test("A call has the response of a server's closure, after the time that the closure sleeps")
+  func sleepingServer() async throws {
+    let trace = try await oneCall { request in
+      try await Task.sleep(for: .seconds(20))
+      return .text("hello \(request.target)")
+    }.run(seed: 1)
+    #expect(trace.lines.count == 1 && trace.lines[0].hasSuffix("worker: hello /a"), "\(trace.lines)")
+    #expect(trace.duration > .seconds(20) && trace.duration < .seconds(21))
+    #expect(trace.requests.map(\.url) == ["https://api.example/a"])
+    #expect(trace.calls.map(\.status) == [200] && trace.requests.map(\.call) == [0])
+  }
+
+  @Test(
+    "Versions of HTTP, with and without TLS", arguments: [true, false],
+    ["https://api.example", "http://api.example:8080"])
+  func versions(http2: Bool, origin: String) async throws {
+    let body = String(repeating: "0123456789", count: 30_000)
+    let trace = try await oneCall(http2: http2, origin: origin) { _ in .text(body) }.run(seed: 1)
+    #expect(trace.lines.first?.hasSuffix("worker: \(body)") == true)
+    #expect(trace.requests.map(\.url) == ["\(origin)/a"])
+  }
+
+  @Test("Request bodies arrive whole", arguments: [true, false])
+  func uploads(http2: Bool) async throws {
+    let body = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) })
+    let simulation = Simulation { world in
+      try world.server("https://api.example", http2: http2) { request in
+        LoopbackResponse(status: request.body == Array(body) ? 204 : 400)
+      }
+      world.machine("worker") { machine in
+        let stack = machine.stack()
+        let halves = AsyncStream { pieces in
+          pieces.yield(body.prefix(70_000))
+          pieces.yield(body.dropFirst(70_000))
+          pieces.finish()
+        }
+        for given in [RequestBody.raw(body), .stream(halves)] {
+          var request = try ResourceRequest(method: .put, url: "https://api.example/file")
+          request.body = given
+          _ = try await stack.fetch(.raw(request))
+        }
+      }
+      world.require(.programsSucceed)
+    }
+    #expect(try await simulation.run(seed: 1).requests.map(\.status) == [204, 204])
+  }
+
+  @Test("Each seed repeats its run to the last step, and other seeds differ")
+  func repeats() async throws {
+    let simulation = Simulation { world in
+      world.conditions = LinkConditions(delay: .milliseconds(5), jitter: .milliseconds(20), loss: 0.1)
+      try world.server("https://api.example", count: 2) { request in
+        try await Task.sleep(for: .milliseconds(Int.random(in: 1...200)))
+        return Int.random(in: 0..<4) == 0 ? LoopbackResponse(status: 503) : .text("\(Date())")
+      }
+      world.machine("worker", count: 3) { machine in
+        let stack = machine.stack(StackConfiguration(interceptors: [.retry]))
+        await withTaskGroup { group in
+          for index in 0..<8 {
+            group.addTask {
+              let outcome = try? await stack.fetch(.text("https://api.example/\(index)")).value
+              await MainActor.run { machine.log("\(index) \(outcome ?? "-") \(ContinuousClock.now)") }
+            }
+          }
+        }
+      }
+    }
+    var digests: Set<UInt64> = []
+    for seed in 1...20 as ClosedRange<UInt64> {
+      let first = try await simulation.run(seed: seed, faults: .random())
+      let second = try await simulation.run(seed: seed, faults: .random())
+      #expect(first == second)
+      #expect(first.calls.count >= 24)
+      digests.insert(first.digest)
+    }
+    #expect(digests.count == 20)
+  }
+
+  @Test("Clocks, dates and sleeps of the system have the simulation's time")
+  func clocks() async throws {
+    let simulation = Simulation { world in
+      world.machine("worker") { machine in
+        let (date, instant, suspending) = (Date(), ContinuousClock.now, SuspendingClock.now)
+        try await Task.sleep(for: .seconds(90))
+        try await Task.sleep(nanoseconds: 10_000_000_000)
+        try await ContinuousClock().sleep(until: .now + .seconds(5))
+        machine.log(
+          "\(Date().timeIntervalSince(date)) \(ContinuousClock.now - instant) \(SuspendingClock.now - suspending)")
+        machine.log("\(machine.timeSource.sinceEpoch())")
+      }
+    }
+    let trace = try await simulation.run(seed: 3)
+    #expect(
+      trace.lines == [
+        "105.000 s worker: 105.0 105.0 seconds 105.0 seconds", "105.000 s worker: 1000000105.0 seconds",
+      ])
+  }
+}
