@@ -16,7 +16,7 @@ CHECK += [word for path in BUILD.glob("CL*.build/module.modulemap") for word in 
 
 
 def work(name):
-    """Returns the instructions that the compiler executes. Its seconds depend on what else the machine does."""
+    """Returns the instructions that the compiler executes. Its seconds vary."""
     job = subprocess.check_output([*CHECK, f"{FOLDER}{name}.swift", "-driver-print-jobs"], text=True)
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *shlex.split(job)]
     printed = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=True).stderr
