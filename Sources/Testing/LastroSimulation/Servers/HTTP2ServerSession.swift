@@ -31,6 +31,10 @@ final class HTTP2ServerSession: ServerSession {
   private let number: Int
   private let handle: (LoopbackRequest, any ServerSession) -> Void
   private var streams: [UInt32: Stream] = [:]
+  /// The streams whose requests the server's code has received.
+  private var handled: Set<UInt32> = []
+  /// The last stream that GOAWAY has not excluded.
+  private var lastStream = UInt32.max
   /// The number of body bytes that the client allows on the connection, and on a new stream.
   private var window = 65_535
   private var initialWindow = 65_535
@@ -86,6 +90,8 @@ final class HTTP2ServerSession: ServerSession {
       request.stream = frame.stream
       let skipped = frame.flags & Frame.hasPriority != 0 ? 5 : 0
       let block = Array(frame.payload.dropFirst(skipped))
+      // Blocks of excluded streams are decoded for the sake of the table only (RFC 9113 §4.3).
+      guard frame.stream <= lastStream else { return _ = try? decoder?.decode(block) }
       let ends = frame.flags & Frame.endStream != 0
       if streams[frame.stream] == nil {
         streams[frame.stream] = Stream(request: request, block: block, endsWithHead: ends, window: initialWindow)
@@ -145,7 +151,9 @@ final class HTTP2ServerSession: ServerSession {
 
   private func completeRequest(_ id: UInt32) {
     streams[id]?.request.isComplete = true
-    if let request = streams[id]?.request { handle(request, self) }
+    guard let request = streams[id]?.request else { return }
+    handled.insert(id)
+    handle(request, self)
   }
 
   // MARK: Responding
@@ -162,12 +170,19 @@ final class HTTP2ServerSession: ServerSession {
     case .http2(.resetStream(let code), _):
       streams[id] = nil
       send(.resetStream(code, stream: id))
-    case .http2(.goAway, _):
-      let last = id > 2 ? id - 2 : 0
-      for other in streams.keys where other > last { streams[other] = nil }
-      send(.goAway(lastStream: last))
+    case .http2(.goAway, _): goAway(without: id)
     case .http2: end { $0.reset() }
     }
+  }
+
+  /// Ends the connection for further requests, and says that one was not processed. Those that the server's code has
+  /// received must not be excluded, because the client may send what is excluded again (RFC 9113 §6.8).
+  private func goAway(without id: UInt32) {
+    let last = handled.filter { $0 != id }.max() ?? 0
+    if last > id { send(.resetStream(.refusedStream, stream: id)) }
+    for other in streams.keys where other > last || other == id { streams[other] = nil }
+    lastStream = last
+    send(.goAway(lastStream: last))
   }
 
   private func sendHead(
