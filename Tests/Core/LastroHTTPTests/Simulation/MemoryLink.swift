@@ -136,6 +136,8 @@ final class MemoryPeer {
   private(set) var total = 0
   /// Called when bytes have arrived.
   var onBytes: (MemoryPeer) -> Void = { _ in }
+  /// Called when bytes were accepted, before they arrive.
+  var onAccepted: ([UInt8]) -> Void = { _ in }
   /// Called when the near end has closed.
   var onClose: (MemoryPeer) -> Void = { _ in }
   /// The time that bytes take to arrive in this direction.
@@ -164,6 +166,9 @@ final class MemoryPeer {
     self.isTLS = isTLS
   }
 
+  /// The number of accepted bytes that have not arrived.
+  var heldCount: Int { held.count }
+
   /// Lets a number of the held bytes arrive.
   func accept(_ count: Int) {
     let bytes = Array(held.prefix(count))
@@ -179,6 +184,7 @@ final class MemoryPeer {
   }
 
   func wasSent(_ bytes: [UInt8]) {
+    onAccepted(bytes)
     queued += bytes.count
     network.after(latency) { [weak self] in self?.arrived(bytes) }
   }
@@ -199,6 +205,7 @@ final class MemoryPeer {
 
   func forgetScript() {
     onBytes = { _ in }
+    onAccepted = { _ in }
     onClose = { _ in }
   }
 
