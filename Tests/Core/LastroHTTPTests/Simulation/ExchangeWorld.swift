@@ -376,7 +376,7 @@ final class ExchangeWorld: BoundedWorld {
     }
     state += servers.map { server in
       """
-      \(server.link.isClosed) \(server.heads) \(server.complete) \(server.stage) \(server.isCloseDelimited) \
+      \(server.link.isClosed) \(server.heads) \(server.complete.sorted()) \(server.stage) \(server.isCloseDelimited) \
       \(server.hints) \(server.proceeded) \(server.isNoisy) \(server.hasEnded) \(server.accepted.count) \
       \(server.far.heldCount) \(server.link.writing == nil) \(server.refusedAt ?? -1)
       """
