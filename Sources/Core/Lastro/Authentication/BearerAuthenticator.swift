@@ -93,7 +93,7 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
     ownTime = timeSource
     var machine = TokenMachine(leeway: leeway.countable, maximumRefreshes: maximumRefreshes)
     if let token { machine.replace(with: token, at: (timeSource ?? .continuous).now()) }
-    state = Lock(State(machine: machine))
+    state = Lock(State(machine: RefreshMachine(machine)))
   }
 
   /// Creates an authenticator that gets its tokens from a closure.
@@ -119,13 +119,10 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
     }
     guard isFirst else { return }
     let (before, now) = (TimeSource.continuous.now(), time.now())
-    state.withLock { state in
-      // Keep the token's remaining lifetime on the new clock.
-      if let token = state.machine.current(at: before) { state.machine.replace(with: token, at: now) }
-    }
+    state.withLock { $0.machine.changeClock(from: before, to: now) }
   }
 
-  deinit { state.withLock { $0.flight }?.cancel() }
+  deinit { state.withLock { $0.errand }?.cancel() }
 
   private static let lastID = Atomic<UInt64>(0)
   private static func nextID() -> UInt64 { lastID.wrappingAdd(1, ordering: .relaxed).newValue }
@@ -136,7 +133,7 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
   /// The current token with its remaining lifetime, to be persisted; `nil` if there is none yet.
   public var token: AccessToken? {
     let now = timeSource.now()
-    return state.withLock { $0.machine.current(at: now) }
+    return state.withLock { $0.machine.tokens.current(at: now) }
   }
 
   /// Replaces the current token, for example after a login; `nil` removes it.

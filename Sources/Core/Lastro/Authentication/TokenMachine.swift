@@ -2,7 +2,7 @@
 
 internal import LastroSupport
 
-/// The state and the decisions of ``BearerAuthenticator``. It has no clock and starts no tasks: its callers pass the
+/// The token of a ``BearerAuthenticator``, and the decisions about it. It has no clock and starts no tasks: its callers pass the
 /// time and carry out the decisions.
 struct TokenMachine {
   /// The decision for a request that needs a token.
@@ -26,14 +26,14 @@ struct TokenMachine {
     case refused
   }
 
-  private struct Credential {
+  struct Credential: Hashable {
     var token: AccessToken
     var expiry: Duration?
     /// The time from which the token is due for a refresh.
     var due: Duration?
   }
 
-  private struct Failure {
+  struct Failure {
     var error: any Error
     /// The version of the credential that the refresh should have replaced.
     var version: UInt64
@@ -59,13 +59,13 @@ struct TokenMachine {
 
   let leeway: Duration
   let maximumRefreshes: Int?
-  private var credential: Credential?
-  private var failure: Failure?
+  private(set) var credential: Credential?
+  private(set) var failure: Failure?
   /// The number of changes of the credential.
   private(set) var version: UInt64 = 0
   /// The start times of the refreshes that count towards the window.
-  private var refreshes: [Duration] = []
-  private var lastCall: UInt64 = 0
+  private(set) var refreshes: [Duration] = []
+  private(set) var lastCall: UInt64 = 0
 
   init(leeway: Duration, maximumRefreshes: Int?) {
     self.leeway = leeway

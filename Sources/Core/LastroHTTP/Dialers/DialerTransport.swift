@@ -185,6 +185,9 @@ extension DialerTransport {
     package var http2StreamsPerConnection = 100
     /// The maximum number of concurrent dials to one host.
     package var dialsPerHost = 16
+    /// The number of hosts with the same options up to which unused ones are remembered. It is large, because a crawler
+    /// connects to thousands of hosts.
+    package var rememberedHosts = 1_024
     /// Whether HTTP/2 is offered at all.
     var offersHTTP2 = true
     /// Whether `Accept: */*` is sent with a request that has no `Accept`.

@@ -30,7 +30,7 @@ final class HTTPEngine {
   private(set) var partitions: [ConnectionOptions: HostPartition] = [:]
   private var partitionCleanup = CleanupRule(spare: 64)
   /// The hosts of all partitions. An action on all hosts is performed in this order.
-  private var hosts: [HostPool] = []
+  private(set) var hosts: [HostPool] = []
   @exclusivity(unchecked) private(set) var exchanges = NumberedTable<Exchange>()
   /// Jobs that wait for the check whether connections are still current, with the order of their arrival.
   private var held: [ObjectIdentifier: (turn: UInt64, job: EngineJob)] = [:]
@@ -139,7 +139,7 @@ final class HTTPEngine {
     if job.usesDefaultOptions, let defaultPartition { return defaultPartition }
     if job.sharedOptions.areGiven, let known = partitions[job.options] { return known }
     if partitionCleanup.isDue(count: partitions.count) { forgetUnusedPartitions() }
-    let partition = HostPartition(job.sharedOptions)
+    let partition = HostPartition(job.sharedOptions, rememberedHosts: settings.rememberedHosts)
     if job.sharedOptions.areGiven { partitions[job.options] = partition }
     if job.usesDefaultOptions { defaultPartition = partition }
     return partition

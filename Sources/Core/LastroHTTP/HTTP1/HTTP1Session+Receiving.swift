@@ -62,6 +62,11 @@ extension HTTP1Session {
 
   /// Processes received bytes. Bytes that cannot be delivered now stay with the connection.
   private func receive(_ bytes: UnsafeRawBufferPointer, for exchange: Exchange) {
+    // The server cannot respond to a request of which it was sent nothing.
+    if !hasSent {
+      if !exchange.host.sendAgain(exchange) { exchange.fail(.spokenFirst) }
+      return
+    }
     exchange.receivedBytes()
     do throws(HTTP1Failure) {
       try parse(bytes, for: exchange)

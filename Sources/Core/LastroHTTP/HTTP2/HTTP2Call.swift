@@ -154,8 +154,8 @@ final class HTTP2Call: ExchangeRunner {
     switch ending {
     case .whole: becameWhole()
     case .unprocessed(let reason): unprocessed(reason, ending)
-    case .lost where exchange.receiver.route.response == nil && exchange.host.sendAgain(exchange, isUnprocessed: false):
-      break
+    // An interim response shows that the server has seen the request.
+    case .lost where exchange.firstByteAt == nil && exchange.host.sendAgain(exchange, isUnprocessed: false): break
     default: exchange.fail(transportError(ending))
     }
   }

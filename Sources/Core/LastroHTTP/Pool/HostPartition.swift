@@ -11,15 +11,19 @@ final class HostPartition {
   private var targets: [Target: HostPool] = [:]
   /// The proxies, which requests of many hosts share, by the keys of their routes.
   private(set) var proxies: [String: HostPool] = [:]
-  /// The rule for dropping unused hosts. It spares many, because a crawler connects to thousands of hosts.
-  private(set) var cleanup = CleanupRule(spare: 1_024)
+  /// The rule for dropping unused hosts.
+  private(set) var cleanup: CleanupRule
 
   private struct Target: Hashable {
     var isTLS: Bool
     var host: TrustTarget
   }
 
-  init(_ options: SharedOptions) { self.options = options }
+  /// - Parameter rememberedHosts: the number of hosts up to which unused ones are kept.
+  init(_ options: SharedOptions, rememberedHosts: Int) {
+    self.options = options
+    cleanup = CleanupRule(spare: rememberedHosts)
+  }
 
   var isUnused: Bool { hosts.values.allSatisfy(\.isUnused) }
 

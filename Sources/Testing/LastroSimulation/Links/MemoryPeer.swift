@@ -16,6 +16,8 @@ package final class MemoryPeer {
   package private(set) var total = 0
   /// Called when bytes have arrived.
   package var onBytes: (MemoryPeer) -> Void = { _ in }
+  /// Called when bytes were accepted, before they arrive.
+  package var onAccepted: ([UInt8]) -> Void = { _ in }
   /// Called when the near end has closed.
   package var onClose: (MemoryPeer) -> Void = { _ in }
   /// The time that bytes take to arrive in this direction.
@@ -46,6 +48,9 @@ package final class MemoryPeer {
     self.isTLS = isTLS
   }
 
+  /// The number of accepted bytes that have not arrived.
+  package var heldCount: Int { held.count }
+
   /// Lets a number of the held bytes arrive.
   package func accept(_ count: Int) {
     let bytes = Array(held.prefix(count))
@@ -61,6 +66,7 @@ package final class MemoryPeer {
   }
 
   func wasSent(_ bytes: [UInt8]) {
+    onAccepted(bytes)
     queued += bytes.count
     carry(bytes.count, toPeer: true, after: latency) { [weak self] in self?.arrived(bytes) }
   }
@@ -81,6 +87,7 @@ package final class MemoryPeer {
 
   package func forgetScript() {
     onBytes = { _ in }
+    onAccepted = { _ in }
     onClose = { _ in }
   }
 

@@ -128,8 +128,8 @@ extension BearerAuthenticator {
 
   var waiters: Int { state.withLock { $0.waiters.count } }
   /// Whether a call of the source has not returned yet.
-  var isAsking: Bool { state.withLock { $0.asking != nil } }
-  var isRefreshing: Bool { state.withLock { $0.flight != nil } }
+  var isAsking: Bool { state.withLock { $0.machine.asking != nil } }
+  var isRefreshing: Bool { state.withLock { $0.machine.flight != nil } }
 
   /// Returns the `Authorization` field of an authenticated request.
   func field(url: String = "https://example.com/a", fields: HTTPFields = [:]) async throws -> String? {
