@@ -42,6 +42,7 @@ static __thread uint64_t generator;
 /// The simulation of the process, of which other threads may ask only `is_own`.
 static struct clsimulation_world only;
 static atomic_bool is_running, was_entered;
+static _Atomic(bool (*)(uint64_t)) is_buried;
 
 // What the functions of this file stand in front of.
 static int (*next_clock_gettime)(clockid_t, struct timespec *);
@@ -70,6 +71,8 @@ void clsimulation_run(void *job) { swift_job_run(job, NULL, NULL); }
 
 uint64_t clsimulation_task(void *job) { return swift_task_getJobTaskId(job); }
 
+void clsimulation_set_buried(bool (*function)(uint64_t)) { atomic_store(&is_buried, function); }
+
 bool clsimulation_was_entered(void) { return atomic_load(&was_entered); }
 
 /// Takes a job of the simulation. Returns false on other threads, which then do with it what they always do.
@@ -78,9 +81,14 @@ static bool take(void *job) {
     current->enqueue(current->context, job, NULL);
     return true;
   }
+  bool (*buried)(uint64_t) = atomic_load_explicit(&is_buried, memory_order_acquire);
+  if (buried && buried(swift_task_getJobTaskId(job))) return true;
   if (atomic_load_explicit(&is_running, memory_order_acquire) &&
-      only.is_own(only.context, swift_task_getJobTaskId(job)))
+      only.is_own(only.context, swift_task_getJobTaskId(job))) {
+    // The task never continues.
     atomic_store(&was_entered, true);
+    return true;
+  }
   return false;
 }
 

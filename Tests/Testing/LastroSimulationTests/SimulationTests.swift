@@ -122,4 +122,66 @@ struct SimulationTests {
         "105.000 s worker: 105.0 105.0 seconds 105.0 seconds", "105.000 s worker: 1000000105.0 seconds",
       ])
   }
+
+  @Test("A program that waits for a thread fails, and never continues")
+  func foreignThread() async throws {
+    let continued = EventRecorder<String>()
+    let resumed = EventRecorder<String>()
+    let simulation = Simulation { world in
+      world.machine("worker") { machine in
+        await withCheckedContinuation { continuation in
+          Thread.detachNewThread {
+            Thread.sleep(forTimeInterval: 0.2)
+            continuation.resume()
+            resumed.record("resumed")
+          }
+        }
+        continued.record("continued")
+      }
+    }
+    let failure = await #expect(throws: SimulationFailure.self) { try await simulation.run(seed: 1) }
+    #expect(failure?.property == "everyProgramEnds" && failure?.violation.hasPrefix("worker waits for") == true)
+    try await resumed.waitForEvents(count: 1)
+    #expect(continued.events.isEmpty)
+    // Another simulation is not disturbed.
+    #expect(try await oneCall { _ in .text("fine") }.run(seed: 1).calls.count == 1)
+  }
+
+  @Test("A thread that resumes a task while the simulation runs ends it with an error that says so")
+  func disturbance() async throws {
+    let simulation = Simulation(limit: .seconds(1_000_000)) { world in
+      world.machine("busy") { _ in while true { try await Task.sleep(for: .milliseconds(1)) } }
+      world.machine("worker") { _ in
+        await withCheckedContinuation { continuation in Thread.detachNewThread { continuation.resume() } }
+      }
+    }
+    let error = await #expect(throws: ConfigurationError.self) { try await simulation.run(seed: 1) }
+    #expect(error?.message.contains("a thread outside of the simulation") == true)
+  }
+
+  @Test("Worlds that cannot run are refused")
+  func refusals() async throws {
+    await #expect(throws: ConfigurationError.self) {
+      try await Simulation { world in try world.server("https://api.example") { _ in .text("") } }.run(seed: 1)
+    }
+    await #expect(throws: ConfigurationError.self) {
+      try await Simulation { world in try world.server("api.example") { _ in .text("") } }.run(seed: 1)
+    }
+    await #expect(throws: ConfigurationError.self) {
+      try await Simulation { world in
+        world.conditions.loss = 1
+        world.machine("worker") { _ in }
+      }.run(seed: 1)
+    }
+    await #expect(throws: ConfigurationError.self) { try await oneCall { _ in .text("") }.run(seed: 1, instances: 0) }
+  }
+
+  @Test("A program that never ends fails at the limit of virtual time")
+  func limit() async throws {
+    let simulation = Simulation(limit: .seconds(60)) { world in
+      world.machine("worker") { _ in while true { try await Task.sleep(for: .seconds(1)) } }
+    }
+    let failure = await #expect(throws: SimulationFailure.self) { try await simulation.run(seed: 1) }
+    #expect(failure?.violation == "worker did not end within 60.0 seconds")
+  }
 }

@@ -36,6 +36,10 @@ void clsimulation_leave(void);
 /// `CLOCK_REALTIME`, and `monotonic` for the clocks that do not jump.
 void clsimulation_set_time(int64_t monotonic, int64_t realtime);
 
+/// Sets the function that says which tasks belong to simulations that have ended and did not let them end. They never
+/// run again, whichever thread resumes them. Any thread calls it.
+void clsimulation_set_buried(bool (*is_buried)(uint64_t task));
+
 /// Runs a job until it suspends or ends.
 void clsimulation_run(void *job);
 

@@ -264,6 +264,16 @@ final class Scheduler: @unchecked Sendable {
     while let item = timers.removeFirst(until: now) { add(item) }
   }
 
+  /// The tasks of simulations that ended before their tasks.
+  private static let buried = Lock<Set<UInt64>>([])
+
+  /// Makes sure that no task continues when something outside of the simulation, such as a thread, resumes it later.
+  func buryTasks() {
+    let own = tasks.withLock { Array($0.keys) }
+    Self.buried.withLock { $0.formUnion(own) }
+    clsimulation_set_buried { task in Scheduler.buried.withLock { $0.contains(task) } }
+  }
+
   /// Releases what has not run, for the end of a simulation.
   func forgetAll() {
     ready = []

@@ -37,6 +37,7 @@ struct SimulationRun {
         isOver: { core.isOver },
         finish: { outcome in
           running = core.running
+          if outcome != .ended { core.scheduler.buryTasks() }
           return (outcome, core.finish())
         })
     } catch {
