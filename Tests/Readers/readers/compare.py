@@ -11,7 +11,9 @@ def kinds(reader, peer, ours, theirs):
         return [] if "no" in ours and "no" in theirs else ["accepts"] if "no" in ours else ["refuses"]
     if reader == "heads":
         ours, theirs = _head(peer, ours), _head(peer, theirs)
-    return [part for part in ours if theirs.get(part) is not None and ours[part] != theirs[part]]
+    parts = [part for part in ours if theirs.get(part) is not None and ours[part] != theirs[part]]
+    # Only a connection that Lastro alone keeps may be read otherwise.
+    return [part for part in parts if part != "keeps" or ours["keeps"]]
 
 
 def _head(peer, head):
@@ -22,7 +24,7 @@ def _head(peer, head):
     for part in ("fields", "trailers"):
         if head[part] is not None:
             # Go does not keep the order of names, nor the fields that it has interpreted.
-            left_out = ("transfer-encoding", "trailer") if peer == GO else ()
+            left_out = ("transfer-encoding", "trailer", "connection") if peer == GO else ()
             head[part] = sorted((field for field in head[part] if field[0] not in left_out), key=lambda field: field[0])
     return head
 
