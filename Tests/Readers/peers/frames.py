@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The frames that every reader reads, and the lines that it writes."""
 import json
+import logging
 import sys
+
+logging.disable()
 
 
 def run(read):
@@ -44,3 +47,13 @@ def head(version, status, reason, pairs, body, trailers, rest, keeps=None):
     return {"version": version, "status": status, "reason": None if reason is None else text(reason),
             "fields": fields(pairs), "body": body.decode("latin-1"),
             "trailers": None if trailers is None else fields(trailers), "rest": rest, "keeps": keeps}
+
+
+def utf8(value):
+    """The bytes of a text in UTF-8, as characters of ISO 8859-1."""
+    return None if value is None else value.encode("utf-8", "surrogatepass").decode("latin-1")
+
+
+def whole(value):
+    """A number as Lastro has it; a text that is no number stays."""
+    return max(0, int(value)) if isinstance(value, int) or value.isascii() and value.lstrip("-").isdigit() else value

@@ -2,18 +2,24 @@
 """In which ways two results of one input differ."""
 from __future__ import annotations
 
-from .peers import CURL, GO, NODE
+from .peers import GO
 
 
 def kinds(reader, peer, ours, theirs):
     """`accepts` or `refuses` where only the other one does, else the names of the parts that differ."""
     if "no" in ours or "no" in theirs:
         return [] if "no" in ours and "no" in theirs else ["accepts"] if "no" in ours else ["refuses"]
-    if reader == "heads":
-        ours, theirs = _head(peer, ours), _head(peer, theirs)
-    parts = [part for part in ours if theirs.get(part) is not None and ours[part] != theirs[part]]
-    # Only a connection that Lastro alone keeps may be read otherwise.
-    return [part for part in parts if part != "keeps" or ours["keeps"]]
+    ours, theirs = (PREPARED[reader](peer, ours, theirs) if reader in PREPARED else (ours, theirs))
+    # A part that a reader does not have, it does not return.
+    return [part for part in ours if part in theirs and ours[part] != theirs[part]]
+
+
+def _heads(peer, ours, theirs):
+    ours, theirs = _head(peer, ours), _head(peer, theirs)
+    if not ours["keeps"]:
+        # Only a connection that Lastro alone keeps may be read otherwise.
+        ours.pop("keeps")
+    return ours, {part: value for part, value in theirs.items() if value is not None}
 
 
 def _head(peer, head):
@@ -27,6 +33,35 @@ def _head(peer, head):
             left_out = ("transfer-encoding", "trailer", "connection") if peer == GO else ()
             head[part] = sorted((field for field in head[part] if field[0] not in left_out), key=lambda field: field[0])
     return head
+
+
+def _events(peer, ours, theirs):
+    if theirs["events"] and len(theirs["events"][0]) == 2:
+        ours = {"events": [event[:2] for event in ours["events"]]}
+    if peer == "httpx-sse":
+        # It returns events without data, too, and leaves them to its caller, who cannot tell them from empty data.
+        ours, theirs = ({"events": [event for event in each["events"] if event[1]]} for each in (ours, theirs))
+    if len(ours["events"]) != len(theirs["events"]):
+        return {"count": len(ours["events"])}, {"count": len(theirs["events"])}
+    parts = ("names", "data", "identifiers")
+    return tuple({part: [event[at] for event in each["events"] if at < len(event)] for at, part in enumerate(parts)}
+                 for each in (ours, theirs))
+
+
+def _parts(peer, ours, theirs):
+    if len(ours["parts"]) != len(theirs["parts"]):
+        return {"count": len(ours["parts"])}, {"count": len(theirs["parts"])}
+    # Go does not keep the order of names.
+    return tuple({"fields": [sorted(fields, key=lambda field: field[0]) for fields, _ in each["parts"]],
+                  "bodies": [body for _, body in each["parts"]]} for each in (ours, theirs))
+
+
+def _cache(peer, ours, theirs):
+    known = theirs["known"]
+    return ours | {"flags": [flag for flag in ours["flags"] if flag in known]}, theirs
+
+
+PREPARED = {"heads": _heads, "events": _events, "multipart": _parts, "cache": _cache}
 
 
 def utf8(value):

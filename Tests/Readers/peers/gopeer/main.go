@@ -101,7 +101,8 @@ func cookie(_ string, data []byte) (object, error) {
 	if c.Domain != "" {
 		result["domain"] = latin([]byte(strings.TrimPrefix(c.Domain, ".")))
 	}
-	if c.Path != "" {
+	// Its jar takes no other path.
+	if strings.HasPrefix(c.Path, "/") {
 		result["path"] = latin([]byte(c.Path))
 	}
 	modes := map[http.SameSite]string{
