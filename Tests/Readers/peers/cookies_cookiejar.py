@@ -16,11 +16,16 @@ def read(_, data):
     expires, domain, path = standard.get("expires"), standard.get("domain"), standard.get("path")
     others = {key.lower(): text for key, text in rest.items()}
     expires = None if expires in (None, http.cookiejar.Absent) else int(expires)
-    return {"name": frames.text(name or ""), "value": frames.text(value or ""), "expires": None if has_age else expires,
-            "age": max(0, expires) if has_age and expires is not None else None,
-            "domain": frames.text(domain).removeprefix(".") if isinstance(domain, str) else None,
-            "path": frames.text(path) if isinstance(path, str) and path.startswith("/") else None,
-            "secure": bool(standard.get("secure")), "httponly": "httponly" in others}
+    return {
+        "name": frames.text(name or ""),
+        "value": frames.text(value or ""),
+        "expires": None if has_age else expires,
+        "age": max(0, expires) if has_age and expires is not None else None,
+        "domain": frames.text(domain).removeprefix(".") if isinstance(domain, str) else None,
+        "path": frames.text(path) if isinstance(path, str) and path.startswith("/") else None,
+        "secure": bool(standard.get("secure")),
+        "httponly": "httponly" in others
+    }
 
 
 if __name__ == "__main__":

@@ -7,8 +7,10 @@ from httpx_sse import EventSource
 
 def read(_, data):
     response = httpx.Response(200, headers={"Content-Type": "text/event-stream; charset=utf-8"}, content=data)
-    return {"events": [[frames.utf8(text) for text in (event.event, event.data, event.id)]
-                       for event in EventSource(response).iter_sse()]}
+    return {
+        "events": [[frames.utf8(text) for text in (event.event, event.data, event.id)]
+                   for event in EventSource(response).iter_sse()]
+    }
 
 
 if __name__ == "__main__":

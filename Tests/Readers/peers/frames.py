@@ -44,9 +44,16 @@ def fields(pairs):
 
 def head(version, status, reason, pairs, body, trailers, rest, keeps=None):
     """The canonical form of a response; None where a reader does not say."""
-    return {"version": version, "status": status, "reason": None if reason is None else text(reason),
-            "fields": fields(pairs), "body": body.decode("latin-1"),
-            "trailers": None if trailers is None else fields(trailers), "rest": rest, "keeps": keeps}
+    return {
+        "version": version,
+        "status": status,
+        "reason": None if reason is None else text(reason),
+        "fields": fields(pairs),
+        "body": body.decode("latin-1"),
+        "trailers": None if trailers is None else fields(trailers),
+        "rest": rest,
+        "keeps": keeps
+    }
 
 
 def utf8(value):

@@ -32,7 +32,8 @@ def read(method, data):
         at += 1
         if messages:
             message, payload = messages[0]
-            if message.code >= 200 or message.code == 101:
+            # As its client: other 1xx are interim.
+            if not 100 <= message.code < 200 or message.code == 101:
                 if upgraded:
                     at -= len(tail)
                     break
@@ -48,8 +49,8 @@ def read(method, data):
         raise payload.exception()
     body = payload.read_nowait(-1) if payload is not streams.EMPTY_PAYLOAD else b""
     version = f"{message.version.major}.{message.version.minor}"
-    return frames.head(version, message.code, message.reason, message.raw_headers, body, None, len(data) - at,
-                       not message.should_close)
+    return frames.head(version, message.code, message.reason, message.raw_headers, body, None,
+                       len(data) - at, not message.should_close)
 
 
 if __name__ == "__main__":

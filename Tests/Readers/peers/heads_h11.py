@@ -27,8 +27,8 @@ def read(method, data):
         elif event in (h11.PAUSED, ) or isinstance(event, h11.ConnectionClosed):
             break
     rest = len(connection.trailing_data[0])
-    return frames.head(final.http_version.decode(), final.status_code, bytes(final.reason), final.headers.raw_items(),
-                       body, trailers, rest)
+    return frames.head(final.http_version.decode(), final.status_code, bytes(final.reason), final.headers.raw_items(), body,
+                       trailers, rest)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ function read(method, data) {
   const body = [];
   parser[onHeaders] = (raw) => { headers.push(...raw); };
   parser[onHeadersComplete] = (major, minor, raw, m, url, status, reason, upgrade, keeps) => {
-    isInterim = status < 200 && status !== 101;
+    isInterim = status >= 100 && status < 200 && status !== 101;
     if (isInterim) { headers = []; return 1; }
     head = { version: `${major}.${minor}`, status, reason: text(reason), fields: pairs(raw ? headers.concat(raw) : headers),
       body: '', trailers: [], rest: 0, keeps };

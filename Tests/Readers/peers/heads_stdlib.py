@@ -7,6 +7,7 @@ import frames
 
 
 class _Socket:
+
     def __init__(self, file):
         self.file = file
 
@@ -15,6 +16,7 @@ class _Socket:
 
 
 class _Source(io.BytesIO):
+
     def close(self):
         """The rest is still wanted."""
 

@@ -5,6 +5,7 @@ from python_multipart.multipart import MultipartParser
 
 
 class _Parts:
+
     def __init__(self):
         self.parts, self.name, self.value, self.ended = [], b"", b"", False
 

@@ -21,32 +21,38 @@ class Class:
     """Inputs with one peculiarity. They are looked for in the bytes, and apart from all readers.
 
     A peer may differ in an input of the class in the ways in which it does so in one of the examples: so the page has
-    every difference that is permitted.
+    every difference that is permitted. Readers may have other versions tomorrow, whose examples then say what they do.
     """
 
-    def __init__(self, name, reason, *examples, data=rb"", ours=None, theirs=None, argument="GET"):
+    def __init__(self, name, reason, *examples, data=rb"", ours=None, when=None, argument="GET"):
         self.name, self.reason = name, reason
-        # The bytes; the message of Lastro's refusal, that of the peer's: then only refusals are of the class.
-        self.data, self.ours, self.theirs = re.compile(data), ours and re.compile(ours), theirs and re.compile(theirs)
+        # The bytes; the message of Lastro's refusal, if that makes the class.
+        self.data, self.ours = re.compile(data), ours and re.compile(ours)
+        # A test of the argument and the bytes, where a pattern does not suffice.
+        self.when = when or (lambda argument, data: True)
         self.examples = [Example(*example, *(() if len(example) > 2 else (argument, ))) for example in examples]
         self.permitted = set()
 
     def learn(self, reader, results):
-        """Permits what the examples show."""
-        for index in range(len(self.examples)):
-            ours = results[OURS][index]
-            for peer, theirs in results.items():
-                if peer != OURS:
-                    self.permitted |= {(peer, kind) for kind in compare.kinds(reader, peer, ours, theirs[index])}
+        """Permits what the examples show. Returns those that show a difference for the first time, for the page."""
+        shown = []
+        for index, example in enumerate(self.examples):
+            row = {name: lines[index] for name, lines in results.items()}
+            ours = row[OURS]
+            if self.is_of(example.argument, example.data, ours):
+                differences = {(peer, kind)
+                               for peer in row if peer != OURS for kind in compare.kinds(reader, peer, ours, row[peer])}
+                if not differences <= self.permitted:
+                    shown.append((self, example, row))
+                self.permitted |= differences
+        return shown
 
-    def has(self, data, peer, kind, ours, theirs):
-        if (peer, kind) not in self.permitted:
-            return False
-        if self.ours and not ("no" in ours and self.ours.search(ours["no"])):
-            return False
-        if self.theirs and not ("no" in theirs and self.theirs.search(theirs["no"])):
-            return False
-        return bool(self.data.search(data))
+    def is_of(self, argument, data, ours):
+        """Whether the bytes are of the class, and Lastro refuses them for its reason."""
+        return bool(self.data.search(data)) and self.when(argument, data) and (not self.ours or "no" in ours and bool(self.ours.search(ours["no"])))
+
+    def has(self, case, peer, kind, ours):
+        return (peer, kind) in self.permitted and self.is_of(*case, ours)
 
 
 class Table:
@@ -57,35 +63,28 @@ class Table:
         self.rows = []
 
     def learn(self, read):
-        """Reads the examples; `read` returns results by implementation. Says what is wrong with them."""
+        """Reads the examples; `read` returns results by implementation. Returns what is wrong with them."""
         examples = [example for each in self.classes for example in each.examples]
         results = read(self.reader, [(example.argument, example.data) for example in examples])
         at = 0
         for each in self.classes:
             end = at + len(each.examples)
-            own = {name: lines[at:end] for name, lines in results.items()}
-            each.learn(self.reader, own)
-            for index, example in enumerate(each.examples):
-                row = {name: lines[index] for name, lines in own.items()}
-                self.rows.append((each, example, row))
-                if problem := self._problem(each, example, row):
-                    yield f"{self.reader}, {each.name}, {example.label}: {problem}"
+            rows = each.learn(self.reader, {name: lines[at:end] for name, lines in results.items()})
+            self.rows += rows
+            if not rows:
+                yield f"{self.reader}: no example shows the class: {each.name}"
             at = end
 
-    def _problem(self, each, example, row):
-        if not each.data.search(example.data):
-            return "the example is not of its class"
-        if each.ours and not ("no" in row[OURS] and each.ours.search(row[OURS]["no"])):
-            return f"Lastro reads {row[OURS]}"
-        if all(not compare.kinds(self.reader, peer, row[OURS], theirs) for peer, theirs in row.items() if peer != OURS):
-            return "all read it alike"
-        return None
+    def differs(self, results):
+        return any(
+            compare.kinds(self.reader, peer, results[OURS], theirs) for peer, theirs in results.items()
+            if peer != OURS and "split" not in results[OURS])
 
-    def unexplained(self, data, results):
+    def unexplained(self, case, results):
         """The differences in one input that no class permits: (peer, kind) each."""
         ours = results[OURS]
         for peer, theirs in results.items():
             if peer != OURS:
                 for kind in compare.kinds(self.reader, peer, ours, theirs):
-                    if not any(each.has(data, peer, kind, ours, theirs) for each in self.classes):
+                    if not any(each.has(case, peer, kind, ours) for each in self.classes):
                         yield peer, kind

@@ -44,16 +44,20 @@ def _events(peer, ours, theirs):
     if len(ours["events"]) != len(theirs["events"]):
         return {"count": len(ours["events"])}, {"count": len(theirs["events"])}
     parts = ("names", "data", "identifiers")
-    return tuple({part: [event[at] for event in each["events"] if at < len(event)] for at, part in enumerate(parts)}
-                 for each in (ours, theirs))
+    return tuple({
+        part: [event[at] for event in each["events"] if at < len(event)]
+        for at, part in enumerate(parts)
+    } for each in (ours, theirs))
 
 
 def _parts(peer, ours, theirs):
     if len(ours["parts"]) != len(theirs["parts"]):
         return {"count": len(ours["parts"])}, {"count": len(theirs["parts"])}
     # Go does not keep the order of names.
-    return tuple({"fields": [sorted(fields, key=lambda field: field[0]) for fields, _ in each["parts"]],
-                  "bodies": [body for _, body in each["parts"]]} for each in (ours, theirs))
+    return tuple({
+        "fields": [sorted(fields, key=lambda field: field[0]) for fields, _ in each["parts"]],
+        "bodies": [body for _, body in each["parts"]]
+    } for each in (ours, theirs))
 
 
 def _cache(peer, ours, theirs):

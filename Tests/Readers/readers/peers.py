@@ -16,16 +16,39 @@ OURS = "Lastro"
 NODE, GO, CURL = "Node", "Go", "libcurl"
 # The others by reader; a name ending in .py is a script of the folder `peers`.
 PEERS = {
-    "heads": {"h11": "heads_h11.py", "aiohttp": "heads_aiohttp.py", NODE: "heads_node.js", "http.client": "heads_stdlib.py",
-              GO: GO, CURL: CURL},
-    "cookies": {"aiohttp": "cookies_aiohttp.py", "http.cookiejar": "cookies_cookiejar.py", "http.cookies": "cookies_stdlib.py",
-                GO: GO},
-    "cache": {"werkzeug": "cache_werkzeug.py", "CacheControl": "cache_cachecontrol.py", "requests-cache": "cache_requests.py",
-              "hishel": "cache_hishel.py"},
-    "events": {"httpx-sse": "events_httpx.py", "sseclient-py": "events_sseclient.py", "requests-sse": "events_requests.py",
-               "aiohttp-sse-client": "events_aiohttp.py"},
-    "multipart": {"python-multipart": "multipart_python.py", "multipart": "multipart_defnull.py",
-                  "werkzeug": "multipart_werkzeug.py", "email": "multipart_email.py", GO: GO},
+    "heads": {
+        "h11": "heads_h11.py",
+        "aiohttp": "heads_aiohttp.py",
+        NODE: "heads_node.js",
+        "http.client": "heads_stdlib.py",
+        GO: GO,
+        CURL: CURL
+    },
+    "cookies": {
+        "aiohttp": "cookies_aiohttp.py",
+        "http.cookiejar": "cookies_cookiejar.py",
+        "http.cookies": "cookies_stdlib.py",
+        GO: GO
+    },
+    "cache": {
+        "werkzeug": "cache_werkzeug.py",
+        "CacheControl": "cache_cachecontrol.py",
+        "requests-cache": "cache_requests.py",
+        "hishel": "cache_hishel.py"
+    },
+    "events": {
+        "httpx-sse": "events_httpx.py",
+        "sseclient-py": "events_sseclient.py",
+        "requests-sse": "events_requests.py",
+        "aiohttp-sse-client": "events_aiohttp.py"
+    },
+    "multipart": {
+        "python-multipart": "multipart_python.py",
+        "multipart": "multipart_defnull.py",
+        "werkzeug": "multipart_werkzeug.py",
+        "email": "multipart_email.py",
+        GO: GO
+    },
 }
 
 
