@@ -13,7 +13,8 @@ enum Splits {
       rest = rest.dropFirst(count)
     }
     return [
-      [input], input.indices.map { input[$0...$0] }, [input[..<middle], input[middle...]].filter { !$0.isEmpty }, pieces,
+      [input], input.indices.map { input[$0...$0] }, [input[..<middle], input[middle...]].filter { !$0.isEmpty },
+      pieces,
     ]
   }
 

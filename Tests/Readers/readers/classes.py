@@ -49,7 +49,8 @@ class Class:
 
     def is_of(self, argument, data, ours):
         """Whether the bytes are of the class, and Lastro refuses them for its reason."""
-        return bool(self.data.search(data)) and self.when(argument, data) and (not self.ours or "no" in ours and bool(self.ours.search(ours["no"])))
+        return bool(self.data.search(data)) and self.when(
+            argument, data) and (not self.ours or "no" in ours and bool(self.ours.search(ours["no"])))
 
     def has(self, case, peer, kind, ours):
         return (peer, kind) in self.permitted and self.is_of(*case, ours)

@@ -92,7 +92,8 @@ HEADS = [
           ("in a trailer: CR", of(CHUNKED, body=b"0\r\nX: a\rb\r\n\r\n")), ours="^a field value has a control",
           data=rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r[^\n]"),
     Class("head that breaks off", "RFC 9112 §8: incomplete", ("no empty line", b"HTTP/1.1 200 OK\r\nX: y\r\n"),
-          ("CR and another byte instead", b"HTTP/1.1 204 X\r\n\rX"), ("in a line", b"HTTP/1.1 200 OK\r\nX"), ("in the status line", b"HTTP/1.1 200"),
-          ("with a length", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"), ("in an interim head", b"HTTP/1.1 100 Continue\r\n"),
-          ("after an interim head", b"HTTP/1.1 100 Continue\r\n\r\n"), ours="^the connection ended before a response", data=rb""),
+          ("CR and another byte instead", b"HTTP/1.1 204 X\r\n\rX"), ("in a line", b"HTTP/1.1 200 OK\r\nX"),
+          ("in the status line", b"HTTP/1.1 200"), ("with a length", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"),
+          ("in an interim head", b"HTTP/1.1 100 Continue\r\n"), ("after an interim head", b"HTTP/1.1 100 Continue\r\n\r\n"),
+          ours="^the connection ended before a response", data=rb""),
 ]

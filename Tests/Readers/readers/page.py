@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import textwrap
 from importlib.metadata import version
 
 from . import compare
@@ -13,23 +14,22 @@ PAGE = ROOT / "Docs/Readers.md"
 STANDARD = ("http.client", "http.cookiejar", "http.cookies", "email")
 HEAD = """# Readers
 
-This page lists how Lastro's readers and those of others differ. `Tests/Readers/run --write` writes it. {text}
+This page lists how Lastro's readers and those of others differ. `Tests/Readers/run --write` writes it. Lastro refuses what two readers
+could read differently if that decides where a response ends, and is lenient where the end is the same for all. [Wire.md](Wire.md) has the
+rules.
 
 A row is an input that shows a difference which no row above it in its class shows. `Tests/Readers/run` generates inputs, and fails if
-readers differ in a way that no row shows. Each input is also read in pieces: byte by byte, and cut at random. Responses are read once
-more as a server's second response, whose lines are compared with those of the first.
+readers differ in a way that no row shows. Lastro also reads each input in pieces: byte by byte, and cut at random. Responses are read
+once more as a server's second response, whose lines are compared with those of the first.
 
 | word | meaning |
 |---|---|
-| reads | The input is accepted, and read as Lastro reads it, if Lastro accepts it. |
+| reads | The input is accepted, and read as Lastro reads it. If Lastro refuses a response, its body follows as it is read. |
 | refuses | An error is reported, or nothing is returned. |
 | other … | The input is accepted, and this part of the result is not what Lastro returns. |
 
-Compared with Lastro: {versions}.
+{versions}
 """
-TEXT = """Lastro
-refuses what two readers could read differently if that decides where a response ends, and is lenient where every reader agrees on
-the end. [Wire.md](Wire.md) has the rules."""
 
 
 def versions():
@@ -46,7 +46,8 @@ def versions():
                 found[name] = "Python " + ".".join(str(part) for part in sys.version_info[:3])
             else:
                 found[name] = version(name)
-    return ", ".join(f"{name} {number}" for name, number in found.items())
+    text = "Compared with Lastro: " + ", ".join(f"{name} {number}" for name, number in found.items()) + "."
+    return textwrap.fill(text, 130, break_on_hyphens=False)
 
 
 def _first(command):
@@ -54,7 +55,7 @@ def _first(command):
 
 
 def text(tables):
-    lines = [HEAD.format(text=TEXT, versions=versions())]
+    lines = [HEAD.format(versions=versions())]
     for table in tables:
         peers = list(PEERS[table.reader])
         lines += [f"## {table.title}", "", table.text, ""] if table.text else [f"## {table.title}", ""]
@@ -82,4 +83,11 @@ def _cell(reader, peer, row):
     if "no" in row[peer]:
         return "refuses"
     kinds = compare.kinds(reader, peer, row[OURS], row[peer])
+    if kinds == ["accepts"] and "body" in row[peer]:
+        return f"reads {_code(row[peer]['body'])}"
     return "reads" if kinds in ([], ["accepts"]) else "other " + ", ".join(kinds)
+
+
+def _code(body):
+    shown = body.encode("unicode_escape").decode().replace("|", "\\|")
+    return f"`{shown[:24]}`" + "…" * (len(shown) > 24) if shown else "no body"
