@@ -98,8 +98,8 @@ COOKIES = [
     Class(
         "Path", "RFC 6265bis §5.6.4: as it is; the last counts, and any that begins with no slash means the default", *[
             b"a=b; Path=" + each
-            for each in (b"/a; Path=b", b"/a; Path", b"\"/a\"", b"/a b", b"/a,b", b"/a=b", b"/a; Path=/b", b"", b"a", b"/a\t",
-                         b"/{a}", b"/a;Path=", b"/a; Path=\"/b\"", b" /a", b"/a@b", b"/\\a")
+            for each in (b"/A", b"/a; Path=b", b"/a; Path", b"\"/a\"", b"/a b", b"/a,b", b"/a=b", b"/a; Path=/b", b"", b"a",
+                         b"/a\t", b"/{a}", b"/a;Path=", b"/a; Path=\"/b\"", b" /a", b"/a@b", b"/\\a")
         ], b"a=b; PATH=/a; PATH", b"a=b; Path = /a", b"a=b; Path==/a", b"a=b;;Path=/a", b"a=b; Path", b"a=b;\tPath=/a",
         b"a=b; Path=/a b" + ALL, b"a=b; Path Secure", b"a=b; Path HttpOnly", data=rb"(?i)path"),
     Class(
@@ -132,8 +132,7 @@ COOKIES = [
         b"a=b; Version; Max-Age=1", b"a=b; Unknown=/a b; Path=/",
         b"a=b; Expires=x; Domain=a; Path=/; SameSite=Lax; HttpOnly; Secure; Max-Age=1", b"a=b; c=d; Path=/a",
         b"a=b; Version=2; Secure", b"a=b; Unknown Secure", b"a=b; Unknown HttpOnly", b"a=b; Unknown Path=/",
-        b"a=b; Unknown Max-Age=1", b"a=b; Unknown=x y" + ALL, b"a=b; Unknown=\"x" + ALL, data=
-        rb"(?i)(;[ \t]*(;|\Z)|[^;]*;[ \t]*(?!(path|domain|max-age|secure|httponly|samesite)"
-        rb"[ \t]*(;|=[ \t]*[^\s\"(),<>@{}\[\]\\;]+[ \t]*(;|\Z)|\Z)))"
-    ),
+        b"a=b; Unknown Max-Age=1", b"a=b; Unknown=x y" + ALL, b"a=b; Unknown=\"x" + ALL,
+        data=rb"(?i)(;[ \t]*(;|\Z)|[^;]*;[ \t]*(?!(path|domain|max-age|secure|httponly|samesite)"
+        rb"[ \t]*(;|=[ \t]*[^\s\"(),<>@{}\[\]\\;]+[ \t]*(;|\Z)|\Z)))"),
 ]
