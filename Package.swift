@@ -208,6 +208,11 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // Prints what the readers of LastroWire read, one line for each input, which Tests/Readers compares with what other
+    // implementations read. Linked alone, so that it reads millions of inputs without the test bundle.
+    .executableTarget(
+      name: "LastroReaders", dependencies: ["LastroWire"], path: "Tests/Readers/Program", swiftSettings: settings),
+
     // MARK: Tests
 
     Floor.core.tests("LastroWireTests", ["CLastroPrimitives", "ConformanceData", "LastroWire", "TestSupport"]),

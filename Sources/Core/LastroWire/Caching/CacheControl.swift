@@ -2,8 +2,8 @@
 
 /// The directives of `Cache-Control` in a response or a request (RFC 9111 §5.2).
 ///
-/// Unknown directives are ignored. The first of repeated directives counts. An invalid or negative number counts as
-/// zero, the interpretation that allows the least reuse (§4.2.1).
+/// Unknown directives are ignored. The first of repeated directives counts. An invalid or negative number counts as the
+/// number that allows the least reuse (§4.2.1): zero, or ``maximumSeconds`` for `min-fresh`.
 package struct CacheControl: Sendable, Hashable {
   /// The maximum number of seconds: 2^31. Larger values are clamped to it (§1.2.2).
   package static let maximumSeconds: Int64 = 1 << 31
@@ -41,7 +41,7 @@ package struct CacheControl: Sendable, Hashable {
   package var onlyIfCached: Bool { has("only-if-cached") }
   package var maxAge: Int64? { seconds("max-age") }
   package var sharedMaxAge: Int64? { seconds("s-maxage") }
-  package var minFresh: Int64? { seconds("min-fresh") }
+  package var minFresh: Int64? { seconds("min-fresh", invalid: Self.maximumSeconds) }
   /// The argument of `stale-while-revalidate` (RFC 5861 §3).
   package var staleWhileRevalidate: Int64? { seconds("stale-while-revalidate") }
   /// The argument of `stale-if-error` (RFC 5861 §4).
@@ -57,11 +57,11 @@ package struct CacheControl: Sendable, Hashable {
 
   private func has(_ name: String) -> Bool { directives[name] != nil }
 
-  private func seconds(_ name: String) -> Int64? {
+  private func seconds(_ name: String, invalid: Int64 = 0) -> Int64? {
     switch directives[name] {
     case nil: nil
-    case .text(let text)?: Self.seconds(text) ?? 0
-    case .missing?, .malformed?: 0
+    case .text(let text)?: Self.seconds(text) ?? invalid
+    case .missing?, .malformed?: invalid
     }
   }
 

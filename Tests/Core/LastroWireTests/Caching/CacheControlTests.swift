@@ -57,6 +57,15 @@ struct CacheControlTests {
     #expect(CacheControl(["min-fresh=8"]).minFresh == 8)
   }
 
+  @Test("A min-fresh that is not a number counts as the largest, because zero would allow the most reuse")
+  func invalidMinFresh() {
+    for text in ["min-fresh", "min-fresh=", "min-fresh=x", "min-fresh=-1", "min-fresh = 8", "min-fresh=x, min-fresh=8"]
+    {
+      #expect(CacheControl([text]).minFresh == CacheControl.maximumSeconds, "\(text)")
+      #expect(CacheControl([text.replacing("min-fresh", with: "max-age")]).maxAge == 0, "\(text)")
+    }
+  }
+
   @Test("Arbitrary bytes do not trap")
   func hostile() {
     let pieces = ["\"", "\\", ",", "=", " ", "max-age", "no-store", "\u{0}", "é", "9999999999999999999", "\t", "'"]

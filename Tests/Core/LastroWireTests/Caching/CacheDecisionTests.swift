@@ -57,6 +57,7 @@ struct CacheDecisionTests {
       ("max-age=100", "Cache-Control: no-cache", validate), ("max-age=100", "Pragma: no-cache", validate),
       ("max-age=100", "Cache-Control: max-age=10", serve), ("max-age=100", "Cache-Control: max-age=9", validate),
       ("max-age=100", "Cache-Control: min-fresh=90", serve), ("max-age=100", "Cache-Control: min-fresh=91", validate),
+      ("max-age=100", "Cache-Control: min-fresh=x", validate),
       ("max-age=5", "Cache-Control: max-stale", serve), ("max-age=5", "Cache-Control: max-stale=5", serve),
       ("max-age=5", "Cache-Control: max-stale=4", validate),
       ("max-age=5, must-revalidate", "Cache-Control: max-stale", validate),
