@@ -4,6 +4,7 @@
 SWIFTFLAGS ?=
 BENCHMARKFLAGS ?=
 FUZZFLAGS ?=
+READERSFLAGS ?=
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export SWIFTFLAGS JOBS
@@ -102,6 +103,10 @@ fuzz: asan = --product lastro --sanitize address --scratch-path .build-asan
 fuzz: setup-test ## Send mutated answers to lastro batch under AddressSanitizer: make fuzz [FUZZFLAGS="--seed 2 --case 17"]
 	.ci/build $(asan)
 	.build-peers/bin/python Tests/Fuzz/run "$$(swift build --show-bin-path $(SWIFTFLAGS) $(asan))/lastro" $(FUZZFLAGS) </dev/null
+
+readers: setup-test ## Compare Lastro's readers with those of others: make readers [READERSFLAGS="--seed 2 --cases 100000"]
+	SWIFTFLAGS= .ci/build -c release --product LastroReaders --scratch-path .build-release -Xswiftc -gnone
+	.build-readers/bin/python Tests/Readers/run --program .build-release/release/LastroReaders $(READERSFLAGS)
 
 autobahn: program ## Run the Autobahn test suite against lastro ws; needs Python 2.7, takes half an hour
 	Tests/Autobahn/run .build-release/release/lastro
