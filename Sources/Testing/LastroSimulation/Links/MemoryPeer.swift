@@ -65,7 +65,7 @@ package final class MemoryPeer {
     return LinkDelivery(acknowledged: UInt64(total), queued: UInt64(queued), acknowledgedAt: acknowledgedAt)
   }
 
-  func wasSent(_ bytes: [UInt8]) {
+  package func wasSent(_ bytes: [UInt8]) {
     onAccepted(bytes)
     queued += bytes.count
     carry(bytes.count, toPeer: true, after: latency) { [weak self] in self?.arrived(bytes) }

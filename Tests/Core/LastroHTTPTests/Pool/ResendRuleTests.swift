@@ -3,6 +3,7 @@
 import Foundation
 import HTTPTypes
 import Lastro
+import LastroSimulation
 import LastroTesting
 import TestSupport
 import Testing
