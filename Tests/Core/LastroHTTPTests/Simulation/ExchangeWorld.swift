@@ -79,7 +79,11 @@ final class ExchangeWorld: BoundedWorld {
     case take
     /// The link accepts no more writes.
     case breakWrites
-    case hint, proceed, part, head, refuse, untilClose, body, rest, whole
+    case hint, proceed, part, head, untilClose, body, rest, whole
+    /// A complete response 413 without a body.
+    case refuse
+    /// A complete response, and a byte that belongs to none, at once.
+    case wholeAndMore
     /// A byte that belongs to no response.
     case extra
     case end, cut, reset
@@ -103,7 +107,7 @@ final class ExchangeWorld: BoundedWorld {
     /// Whether bytes were sent that belong to no response.
     var isNoisy = false
     var hasEnded = false
-    /// The number of bytes that were accepted when a final response of 300 or above was sent.
+    /// The number of bytes that had been accepted when the server refused a body; `nil` if it refused none.
     var refusedAt: Int?
     var accepted: [UInt8] = []
     var http: MemoryHTTP1Server?
@@ -121,6 +125,8 @@ final class ExchangeWorld: BoundedWorld {
     /// Whether every request whose first bytes were accepted was read up to the end of its head. Until then, a client
     /// cannot distinguish unrequested bytes from an early response.
     var hasReadHeads: Bool { (0...1).count { accepted($0) } == heads.count }
+
+    var hasAcceptedBody: Bool { String(decoding: accepted, as: UTF8.self).contains("\r\n\r\nabcdef") }
 
     func accepted(_ number: Int) -> Bool {
       String(decoding: accepted, as: UTF8.self).contains(" /\(number) HTTP")
@@ -187,8 +193,7 @@ final class ExchangeWorld: BoundedWorld {
   private func received(_ request: MemoryRequest, by server: Server) {
     guard let number = number(of: request) else { return expect(false, .cleanReuse, request.target) }
     if let last = server.current {
-      let isClean =
-        server.stage == .done && !server.isCloseDelimited && server.refusedAt == nil && server.complete.contains(last)
+      let isClean = server.stage == .done && !server.isCloseDelimited && server.complete.contains(last)
       expect(isClean, .cleanReuse, "/\(number) follows /\(last)")
     }
     expect(!server.isNoisy && !server.hasEnded, .cleanReuse, "/\(number) after noise or the end")
@@ -232,6 +237,7 @@ final class ExchangeWorld: BoundedWorld {
     case .proceed: return owes && server?.stage == Server.Stage.none && server?.proceeded == false
     case .part: return owes && server?.stage == Server.Stage.none
     case .head, .refuse, .untilClose: return owes && (server?.stage == Server.Stage.none || server?.stage == .part)
+    case .wholeAndMore: return owes && server?.stage == Server.Stage.none
     case .whole:
       let mayBeNoise = server?.owes == false && server?.isCloseDelimited == false && server?.hasReadHeads == true
       return canSend && (mayBeNoise || owes && server?.stage == Server.Stage.none)
@@ -276,12 +282,15 @@ final class ExchangeWorld: BoundedWorld {
     case .part:
       server.stage = .part
       far.send("HTTP/1.1 ")
-    case .head, .refuse, .untilClose:
+    case .head, .untilClose:
       server.stage = .body
       server.isCloseDelimited = choice == .untilClose
-      if choice == .refuse { server.refusedAt = server.accepted.count }
-      far.send(start + (choice == .refuse ? "413 No\r\n" : "200 OK\r\n"))
-      far.send(choice == .untilClose ? "\r\n" : length)
+      far.send(start + "200 OK\r\n" + (choice == .untilClose ? "\r\n" : length))
+    case .refuse:
+      // Nothing is left of a body that was accepted before.
+      if server.current == 0, scenario.isPost(0), !server.hasAcceptedBody { server.refusedAt = server.accepted.count }
+      far.send(start + "413 No\r\nContent-Length: 0\r\n\r\n")
+      completeResponse(server)
     case .body:
       server.stage = .half
       far.send(text(server).prefix(1).utf8)
@@ -293,6 +302,10 @@ final class ExchangeWorld: BoundedWorld {
       far.send("HTTP/1.1 200 OK\r\n" + length)
       far.send(text(server).utf8)
       if server.owes { completeResponse(server) } else { server.isNoisy = true }
+    case .wholeAndMore:
+      far.send("HTTP/1.1 200 OK\r\n" + length + text(server) + "x")
+      completeResponse(server)
+      server.isNoisy = true
     case .extra:
       server.isNoisy = true
       far.send("x")
@@ -343,7 +356,7 @@ final class ExchangeWorld: BoundedWorld {
   }
 
   private func checkBody(of server: Server) {
-    if let refusedAt = server.refusedAt, server.current == 0, !server.complete.contains(0) {
+    if let refusedAt = server.refusedAt {
       expect(server.accepted.count == refusedAt, .stopped, "\(server.accepted.count - refusedAt) bytes")
     }
     guard scenario == .expect, server.heads == [0], !server.proceeded, server.stage == .none else { return }
