@@ -66,6 +66,12 @@ public struct SimulatedFault: Sendable, Hashable, CustomStringConvertible {
     Self(kind: .slowLink(a, b, conditions), start: start, duration: duration)
   }
 
+  /// Returns the part of a time in which the fault pauses a machine.
+  func pause(of machine: String, from start: Duration, to end: Duration) -> Duration {
+    guard kind == .pause(machine) else { return .zero }
+    return max(.zero, min(self.end, end) - max(self.start, start))
+  }
+
   /// Returns the fault with other names of machines.
   func renamed(_ name: (String) -> String) -> Self {
     let kind: Kind =

@@ -51,13 +51,16 @@ public struct SimulationProperty: Sendable {
     }
   }
 
-  /// Requires that each call ends within a duration of its begin, unless its machine crashed.
+  /// Requires that each call ends within a duration of its begin, unless its machine crashed. Time in which the machine
+  /// was paused does not count.
   public static func everyCallEnds(within limit: Duration) -> Self {
     Self("everyCallEnds(within: \(limit))") { trace in
       for call in trace.calls where !call.wasAbandoned {
-        guard (call.end ?? trace.duration) - call.start > limit else { continue }
-        let end = call.end.map { "ended at \($0.inShort)" } ?? "has not ended at \(trace.duration.inShort)"
-        return "\(call.method) \(call.url) of \(call.machine) began at \(call.start.inShort) and \(end)"
+        let end = call.end ?? trace.duration
+        let paused = trace.faults.reduce(.zero) { $0 + $1.pause(of: call.machine, from: call.start, to: end) }
+        guard end - call.start - paused > limit else { continue }
+        let ending = call.end.map { "ended at \($0.inShort)" } ?? "has not ended at \(trace.duration.inShort)"
+        return "\(call.method) \(call.url) of \(call.machine) began at \(call.start.inShort) and \(ending)"
       }
       return nil
     }
