@@ -10,10 +10,10 @@ import Testing
 
 /// Lastro's promises over random faults.
 ///
-/// `SIMULATED_CALLS` sets the number of calls. Default 20,000.
+/// `SIMULATED_CALLS` sets the number of calls. Default 10,000.
 @Suite("Promises in simulations", .timeLimit(.minutes(5)))
 struct PromiseTests {
-  private static let calls = ProcessInfo.processInfo.environment["SIMULATED_CALLS"].flatMap { Int($0) } ?? 20_000
+  private static let calls = ProcessInfo.processInfo.environment["SIMULATED_CALLS"].flatMap { Int($0) } ?? 10_000
 
   /// A response that is not the one to the request.
   struct WrongAnswer: Error {}
