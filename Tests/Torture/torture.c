@@ -28,6 +28,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -138,8 +139,11 @@ static void start(void) {
   int file = open(report, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   plan.report = fcntl(file, F_DUPFD_CLOEXEC, 900);
   close(file);
+  // Loads the unwinder, which libc keeps.
   void *frame;
+  is_inside = true;
   backtrace(&frame, 1);
+  is_inside = false;
   dl_iterate_phdr(find_modules, NULL);
   const char *colon = fail ? strchr(fail, ':') : NULL;
   if (colon && !strncmp(fail, "memory", 6)) {
@@ -174,23 +178,27 @@ static bool is_in_dispatch(void *address) {
   return address && dladdr(address, &info) && info.dli_fname && strstr(info.dli_fname, "libdispatch");
 }
 
-// Says where the remaining descriptors lead, without numbers that differ between runs.
-static void say_descriptors(void) {
-  char path[64], target[300], line[3800] = "";
+// Writes where the remaining descriptors lead, and who opened them. Returns their number.
+static int list_descriptors(char *line, size_t size) {
+  char path[64], target[300], name[300];
   size_t length = 0;
+  int count = 0;
   DIR *folder = opendir("/proc/self/fd");
+  *line = 0;
   for (struct dirent *entry; folder && (entry = readdir(folder));) {
     int number = atoi(entry->d_name);
     if (*entry->d_name == '.' || number < 3 || number == plan.report || number == dirfd(folder)) continue;
-    if (number < KEPT && is_in_dispatch(openers[number])) continue;
+    void *opener = number < KEPT ? openers[number] : NULL;
+    if (is_in_dispatch(opener)) continue;
     snprintf(path, sizeof path, "/proc/self/fd/%d", number);
-    ssize_t size = readlink(path, target, sizeof target - 1);
-    target[size > 0 ? size : 0] = 0;
-    if (strchr(target, '[') && !strchr(target, '/') && !strstr(target, "anon")) *strchr(target, ':') = 0;
-    if (length < sizeof line - 310) length += sprintf(line + length, " %s", target);
+    ssize_t ending = readlink(path, target, sizeof target - 1);
+    target[ending > 0 ? ending : 0] = 0;
+    name_of(opener, name, sizeof name);
+    if (length < size - 640) length += sprintf(line + length, " %s=%s", target, name);
+    count++;
   }
   if (folder) closedir(folder);
-  say("descriptors%s\n", line);
+  return count;
 }
 
 __attribute__((destructor)) static void finish(void) {
@@ -206,9 +214,10 @@ __attribute__((destructor)) static void finish(void) {
       name_of(stacks[i].caller, name, sizeof name);
       say("memory %lx %s\n", (long)stacks[i].hash, name);
     }
-  // A thread that said its last word may still be ending.
-  for (int i = 0; i < 500 && atomic_load(&threads); i++) usleep(1000);
-  say_descriptors();
+  // What is no longer needed may still be ending.
+  char left[3800] = "";
+  for (int i = 0; i < 500 && (atomic_load(&threads) || list_descriptors(left, sizeof left)); i++) usleep(1000);
+  say("descriptors%s\n", left);
   say("end %d\n", atomic_load(&threads));
 }
 
@@ -358,6 +367,7 @@ CALL(SOCKET, int, socketpair, (int family, int type, int protocol, int two[2]), 
 CALL(SOCKET, int, pipe2, (int two[2], int flags), (two, flags), EMFILE, -1)
 MAKING(epoll_create1, (int flags), (flags))
 MAKING(eventfd, (unsigned count, int flags), (count, flags))
+MAKING(signalfd, (int old, const sigset_t *signals, int flags), (old, signals, flags))
 MAKING(timerfd_create, (int clock, int flags), (clock, flags))
 CALL(CONNECT, int, connect, (int socket, const struct sockaddr *address, socklen_t size), (socket, address, size), ECONNREFUSED, -1)
 CALL(EPOLL, int, epoll_ctl, (int epoll, int operation, int descriptor, struct epoll_event *event), (epoll, operation, descriptor, event),

@@ -24,9 +24,21 @@ def read(arguments):
     parser.add_argument("--only", help="one failure, such as read:3, as a finding names it")
     parser.add_argument("--jobs", type=int, default=2, help="number of runs at the same time")
     parser.add_argument("--limit", type=float, default=20, help="seconds after which a run hangs")
+    parser.add_argument("--leaks", action="store_true", help="look for leaks with gcc's LeakSanitizer, which takes as long again")
+    parser.add_argument("--verbose", action="store_true", help="print the number of failures of each call and kind")
     parser.add_argument("--stop", action="store_true", help="leave a run that hangs to a debugger")
     parser.add_argument("--known", type=pathlib.Path, default=HERE / "known.txt", help="file of failures of libraries")
     return parser.parse_args(arguments)
+
+
+def build_calls(build, program):
+    """Builds the calls that `lastro` does not have from the modules that it was built from."""
+    modules = ["Lastro", "LastroCurl", "LastroHTTP", "LastroWire", "LastroSupport", "LastroEveryday", "HTTPTypes", "Logging"]
+    shims = ["CLastro", "CLastroHTTP2", "CLastroPrimitives"]
+    objects = [str(path) for module in modules + shims for path in (build / f"{module}.build").rglob("*.o")]
+    maps = [word for path in build.glob("C*.build/module.modulemap") for word in ("-Xcc", f"-fmodule-map-file={path}")]
+    subprocess.run(["swiftc", "-parse-as-library", "-Onone", "-swift-version", "6", "-I", str(build / "Modules"), *maps,
+                    str(HERE / "Calls.swift"), *objects, "-lcurl", "-lssl", "-lcrypto", "-lnghttp2", "-lz", "-o", program], check=True)
 
 
 def main(arguments):
@@ -36,6 +48,11 @@ def main(arguments):
     with tempfile.TemporaryDirectory(prefix="torture-") as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         library = f"{folder}/libtorture.so"
         subprocess.run(["cc", "-O1", "-g", "-shared", "-fPIC", "-o", library, str(HERE / "torture.c")], check=True)
+        if any(CALLS[name].line.startswith("torture-calls") for name in names):
+            build_calls(options.program.resolve().parent, f"{folder}/torture-calls")
+        if options.leaks:
+            found = subprocess.run(["cc", "-print-file-name=liblsan.so"], capture_output=True, text=True, check=True)
+            library += f":{found.stdout.strip()}"
         driver = Driver(str(options.program.resolve()), library, Places(folder), folder, options)
         good = dict(zip(names, pool.map(driver.baseline, names)))
         if options.only:

@@ -1,67 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The servers of all runs: HTTP/1.1 in the clear, and over TLS HTTP/1.1, HTTP/2, WebSocket and Gemini. They count requests."""
 import base64
-import collections
-import gzip
 import hashlib
 import http.server
-import json
 import struct
 
 import h2.config
 import h2.connection
 import h2.events
 
-FILE = b"".join(hashlib.sha256(b"%d" % number).digest() for number in range(6000))
-TEXT = b'{"name": "Ann", "city": "Lisboa"}\n'
-SEEN = collections.Counter()
-
-
-def answer(method, path, fields, body):
-    """Returns status, fields and body. The first part of a path is the run's name, which no answer mentions."""
-    _, run, name, *rest = path.split("/")
-    SEEN[run, method, name] += 1
-    count = SEEN[run, method, name]
-    etag = {"ETag": '"1"', "Last-Modified": "Mon, 02 Nov 2026 10:00:00 GMT"}
-    match name.partition("?")[0]:
-        case "echo":
-            return 200, {}, b"%d bytes: %s\n" % (len(body), hashlib.sha256(body).hexdigest().encode())
-        case "file":
-            start, _, end = fields.get("range", "bytes=0-").removeprefix("bytes=").partition("-")
-            if "range" not in fields:
-                return 200, etag, FILE
-            part = FILE[int(start):int(end or len(FILE)) + 1]
-            return 206, etag | {"Content-Range": f"bytes {start}-{int(start) + len(part) - 1}/{len(FILE)}"}, part
-        case "gzip":
-            return 200, {"Content-Encoding": "gzip"}, gzip.compress(FILE + TEXT, mtime=0)
-        case "moved":
-            return 307, {"Location": f"/{run}/echo"}, b""
-        case "found":
-            return 302, {"Location": f"/{run}/get"}, b""
-        case "flaky" if count == 1:
-            return 503, {"Retry-After": "0"}, b""
-        case "digest" if "authorization" not in fields:
-            return 401, {"WWW-Authenticate": 'Digest realm="r", nonce="n", qop="auth", algorithm=SHA-256'}, b""
-        case "private" if fields.get("authorization") != "Bearer secret":
-            return 401, {"WWW-Authenticate": "Bearer"}, b""
-        case "token":
-            return 200, {}, json.dumps({"access_token": "secret", "token_type": "Bearer", "expires_in": 3600}).encode()
-        case "cookie":
-            return 200, {"Set-Cookie": "seen=1; Path=/; Max-Age=1000000"}, fields.get("cookie", "none").encode()
-        case "cached":
-            if fields.get("if-none-match") == '"1"':
-                return 304, etag | {"Cache-Control": "max-age=1000"}, b""
-            return 200, etag | {"Cache-Control": "max-age=1000"}, TEXT
-        case "stale":
-            return (304, etag, b"") if fields.get("if-none-match") == '"1"' else (200, etag | {"Cache-Control": "max-age=0"}, TEXT)
-        case "pages":
-            number = int(rest[0])
-            following = {"Link": f'</{run}/pages/{number + 1}>; rel="next"'} if number < 3 else {}
-            return 200, following | {"Content-Type": "application/json"}, b"[%d]\n" % number
-        case "events":
-            lines = "retry: 1\n" + "".join(f"id: {number}\ndata: event {number}\n\n" for number in range(3)).encode()
-            return (204, {}, b"") if count > 1 else (200, {"Content-Type": "text/event-stream"}, lines)
-    return 200, etag | {"Content-Type": "application/json"}, TEXT
+from .answers import answer
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -70,6 +18,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+    def date_time_string(self, timestamp=None):
+        return "Mon, 02 Nov 2026 11:00:00 GMT"
 
     def send(self, status, fields, body):
         self.send_response(status)
