@@ -56,7 +56,9 @@ def answer(method, path, fields, body):
                 return 304, etag | {"Cache-Control": "max-age=1000"}, b""
             return 200, etag | {"Cache-Control": "max-age=1000"}, TEXT
         case "stale":
-            return (304, etag, b"") if fields.get("if-none-match") == '"1"' else (200, etag | {"Cache-Control": "max-age=0"}, TEXT)
+            if fields.get("if-none-match") == '"1"':
+                return 304, etag, b""
+            return 200, etag | {"Cache-Control": "max-age=0"}, TEXT
         case "pages":
             number = int(rest[0])
             following = {"Link": f'</{run}/pages/{number + 1}>; rel="next"'} if number < 3 else {}

@@ -33,12 +33,13 @@ OLD = b"old\n"
 TLS = "--cacert {ca} {https}/{run}"
 TWO = "--cacert {ca} {http2}/{run}"
 SAVED = {"files": {"out": OLD}, "outcomes": {"out": [OLD, FILE]}, "again": True}
-LINES = "".join('{{"id": %d, "url": "{http}/{run}/%s", "method": "%s", "body": "%s"}}\n' % (number, *rest) for number, rest in enumerate(
-    [("get", "GET", ""), ("file", "GET", ""), ("echo", "POST", "abc"), ("gzip", "GET", "")]))
+LINES = "".join(
+    '{{"id": %d, "url": "{http}/{run}/%s", "method": "%s", "body": "%s"}}\n' % (number, *rest)
+    for number, rest in enumerate([("get", "GET", ""), ("file", "GET", ""), ("echo", "POST", "abc"), ("gzip", "GET", "")]))
 
 CALLS = {
     "get": Call("get {http}/{run}/get"),
-    "get-name": Call("get http://localhost:{port}/{run}/get"),
+    "get-name": Call("get http://torture.test:{port}/{run}/get"),
     "get-tls": Call("get " + TLS + "/file"),
     "get-http2": Call("get " + TWO + "/file"),
     "get-twice": Call("fetch " + TLS + "/get {https}/{run}/file {https}/{run}/gzip", parted=True),
@@ -70,9 +71,10 @@ CALLS = {
     "events": Call("events {http}/{run}/events"),
     "batch": Call("batch --concurrency 4", input=LINES.encode(), batch=True),
     "ws": Call("ws ws://127.0.0.1:{port}/{run}/ws --wait 0.05", input=b"one\ntwo\nthree\n"),
-    "ws-tls": Call("ws --cacert {ca} wss://localhost:{tls_port}/{run}/ws --deflate --wait 0.05", input=b"one\n" + b"x" * 5000 + b"\n"),
-    "connect": Call("connect {echo} --linger 0.05", input=b"hello\n"),
-    "connect-tls": Call("connect --tls --cacert {ca} {tls_echo} --linger 0.05", input=b"hello\n"),
+    "ws-tls": Call("ws --cacert {ca} wss://localhost:{tls_port}/{run}/ws --deflate --wait 0.05",
+                   input=b"one\n" + b"x" * 5000 + b"\n"),
+    "connect": Call("connect {echo}", input=b"hello\n"),
+    "connect-tls": Call("connect --tls --cacert {ca} {tls_echo}", input=b"hello\n"),
     "gemini": Call("gemini --known-hosts hosts {gemini}", again=True),
     "pins": Call("pins --cacert {ca} localhost:{tls_port}"),
     "har": Call("get {http}/{run}/get --har har -v", again=True),

@@ -37,8 +37,9 @@ def build_calls(build, program):
     shims = ["CLastro", "CLastroHTTP2", "CLastroPrimitives"]
     objects = [str(path) for module in modules + shims for path in (build / f"{module}.build").rglob("*.o")]
     maps = [word for path in build.glob("C*.build/module.modulemap") for word in ("-Xcc", f"-fmodule-map-file={path}")]
+    libraries = ["-lcurl", "-lssl", "-lcrypto", "-lnghttp2", "-lz"]
     subprocess.run(["swiftc", "-parse-as-library", "-Onone", "-swift-version", "6", "-I", str(build / "Modules"), *maps,
-                    str(HERE / "Calls.swift"), *objects, "-lcurl", "-lssl", "-lcrypto", "-lnghttp2", "-lz", "-o", program], check=True)
+                    str(HERE / "Calls.swift"), *objects, *libraries, "-o", program], check=True)
 
 
 def main(arguments):
@@ -62,7 +63,8 @@ def main(arguments):
         tasks = [(name, kind) for kind in kinds if kind != "memory" for name in names]
         list(pool.map(lambda task: driver.fail_calls(*task, good[task[0]]), tasks))
         if "memory" in kinds:
-            list(pool.map(lambda task: driver.fail(task[0], "memory", f"memory:{task[1]}", good[task[0]]), driver.list_stacks(names)))
+            list(pool.map(lambda task: driver.fail(task[0], "memory", f"memory:{task[1]}", good[task[0]]),
+                          driver.list_stacks(names)))
     columns = [*kinds, "unreached"]
     print("| call |", " | ".join(columns), "|\n|---|" + "---|" * len(columns))
     for name in names:

@@ -90,7 +90,8 @@ class Driver:
             self.counts[name, "unreached"] += not hit
             for problem in found:
                 where = self.names_of(stack)
-                line = f"{name} {failure}: {problem}\n  at {where}\n  says {run.errors[-3000 if run.status == 99 else -300:].decode(errors='replace')}"
+                said = run.errors[-3000 if run.status == 99 else -300:].decode(errors="replace")
+                line = f"{name} {failure}: {problem}\n  at {where}\n  says {said}"
                 reason = next((reason for reason in self.reasons if re.search(reason.partition(" # ")[0], line, re.DOTALL)), None)
                 if reason:
                     self.known[reason] += 1

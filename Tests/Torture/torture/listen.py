@@ -62,8 +62,9 @@ class Places:
 
     def __init__(self, folder):
         chain, key = pathlib.Path(folder, "server.pem"), pathlib.Path(folder, "server.key")
-        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=torture",
-                "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(key), "-out", str(chain))
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                "-subj", "/CN=torture", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                "-keyout", str(key), "-out", str(chain))
         public = openssl("pkey", "-pubin", "-outform", "der", text=openssl("x509", "-pubkey", "-noout", "-in", str(chain)))
         self.ca = str(chain)
         self.pin = "sha256/" + base64.b64encode(hashlib.sha256(public).digest()).decode()
