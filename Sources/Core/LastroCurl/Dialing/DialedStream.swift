@@ -99,7 +99,7 @@ final class DialedStream: OpenDescriptor {
     var total = 0
     while total < wanted {
       var count = 0
-      let code = curl_easy_recv(easy.raw, scratch.baseAddress.map { $0 + total }, wanted - total, &count)
+      let code = easy.receive(into: scratch.baseAddress.map { $0 + total }, wanted - total, &count)
       if code == CURLE_AGAIN { break }
       guard code == CURLE_OK, count > 0 else {
         readEnd = readingEnd(code)
@@ -178,7 +178,7 @@ final class DialedStream: OpenDescriptor {
       while written < bytes.count, budget > 0 {
         let length = pendingBytes ?? min(Self.writeBytes, bytes.count - written)
         var count = 0
-        let code = curl_easy_send(easy.raw, bytes.baseAddress.map { $0 + written }, length, &count)
+        let code = easy.send(bytes.baseAddress.map { $0 + written }, length, &count)
         if code == CURLE_AGAIN {
           pendingBytes = length
           return nil

@@ -146,7 +146,7 @@ final class SocketLink: Link {
       if isCapped { break }
       records += 1
       var count = 0
-      let code = curl_easy_recv(session.easy.raw, space.baseAddress.map { $0 + total }, space.count - total, &count)
+      let code = session.easy.receive(into: space.baseAddress.map { $0 + total }, space.count - total, &count)
       if code == CURLE_AGAIN { break }
       guard code == CURLE_OK, count > 0 else {
         // Return the bytes before the end first.
@@ -215,7 +215,7 @@ final class SocketLink: Link {
     var count = 0
     // Write one record at a time: a part of a longer write might be sent although it is reported as unwritten.
     let length = min(pendingBytes ?? Self.recordBytes, bytes.count)
-    let code = curl_easy_send(session.easy.raw, bytes.baseAddress, length, &count)
+    let code = session.easy.send(bytes.baseAddress, length, &count)
     if code == CURLE_AGAIN {
       pendingBytes = length
       return .wait

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
+internal import Glibc
 
 /// Owns one easy handle, which serves one dial and its connection. libcurl keeps state in a handle that neither its
 /// next use nor `curl_easy_reset` clears. It is used only on the loop's thread, and freed with the object.
@@ -61,6 +62,23 @@ final class EasyHandle {
   /// Whether TLS holds bytes of the connection that were not returned by a read: a record, or the beginning of one. It
   /// is valid only in a callback of the transfer, and after `curl_easy_recv` or `curl_easy_send`.
   var holdsInput: Bool { clastro_tls_of(raw).map { SSL_has_pending($0) == 1 } == true }
+
+  /// Reads bytes of an open connection once, as `curl_easy_recv` does.
+  func receive(into space: UnsafeMutableRawPointer?, _ size: Int, _ count: inout Int) -> CURLcode {
+    final(curl_easy_recv(raw, space, size, &count), CURLE_RECV_ERROR)
+  }
+
+  /// Writes bytes to an open connection once, as `curl_easy_send` does.
+  func send(_ bytes: UnsafeRawPointer?, _ size: Int, _ count: inout Int) -> CURLcode {
+    final(curl_easy_send(raw, bytes, size, &count), CURLE_SEND_ERROR)
+  }
+
+  /// Returns the failure in place of `CURLE_AGAIN` if OpenSSL has given up the connection, for example because it had
+  /// no memory. libcurl reports `CURLE_AGAIN` then, and the loop would try again without end.
+  private func final(_ code: CURLcode, _ failure: CURLcode) -> CURLcode {
+    guard code == CURLE_AGAIN, let ssl = clastro_tls_of(raw), let state = SSL_state_string(ssl) else { return code }
+    return strcmp(state, "SSLERR") == 0 ? failure : code
+  }
 
   /// The facts about the connection, including those that explain a failure.
   var facts: clastro_facts {

@@ -40,6 +40,7 @@ extension HTTP1Session {
   func pump(_ exchange: Exchange) {
     var budget = exchange.engine.settings.sentBytesPerTurn
     wantsToWrite = false
+    if connection.link.hasLostBytes { machine.writeFailed() }
     while budget > 0, sourceFailure == nil {
       switch flush(exchange, &budget) {
       case .wait: wantsToWrite = true

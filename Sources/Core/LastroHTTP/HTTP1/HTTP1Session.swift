@@ -110,7 +110,9 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
 
   /// Handles readiness without an exchange: closes the connection if unrequested bytes, or its end, have arrived.
   private func stirred() {
-    if connection.hasUnsolicitedInput(isHeard: false) { connection.host.closeIdle(connection) }
+    if connection.link.hasLostBytes || connection.hasUnsolicitedInput(isHeard: false) {
+      connection.host.closeIdle(connection)
+    }
   }
 
   func retire() { connection.host.closeIdle(connection) }

@@ -140,7 +140,7 @@ final class HTTP2Multiplexer: ConnectionSession {
 
   func ready(readable: Bool, writable: Bool) {
     if readable { read() }
-    if writable { scheduleFlush() }
+    if writable { connection.link.hasLostBytes ? breakOff() : scheduleFlush() }
   }
 
   func retire() { host.tell(.retired(connection.number)) }

@@ -30,8 +30,12 @@ package protocol Link: AnyObject {
   /// Writes as many bytes as are accepted now.
   func send(_ bytes: UnsafeRawBufferPointer) -> LinkStep
 
-  /// The error of the latest ``LinkStep/failed``.
+  /// The error of the latest ``LinkStep/failed``, or the reason why bytes were lost.
   var failure: TransportError? { get }
+
+  /// Whether bytes that the link had accepted could not be sent. It is reported as readiness to write, even if only
+  /// reading is watched.
+  var hasLostBytes: Bool { get }
 
   /// Sets the kinds of readiness that are reported.
   func watch(read: Bool, write: Bool)
@@ -63,6 +67,10 @@ package protocol Link: AnyObject {
   func handOver(early: [UInt8]) -> (any ByteStream)?
 
   func close()
+}
+
+extension Link {
+  package var hasLostBytes: Bool { false }
 }
 
 /// The user of a ``Link``, which is notified of its readiness.

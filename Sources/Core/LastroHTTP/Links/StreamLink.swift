@@ -126,6 +126,7 @@ final class StreamLink: Link {
   // MARK: Writing
 
   var acceptsWrites: Bool { !isWriting }
+  var hasLostBytes: Bool { writeFailure != nil }
 
   func send(_ bytes: UnsafeRawBufferPointer) -> LinkStep {
     if let writeFailure {
@@ -152,12 +153,14 @@ final class StreamLink: Link {
     isSlow = now - writeBeganAt > Self.slowTime
     if let error {
       writeFailure = error
+      failure = failure ?? error
     } else {
       acknowledged += queued
       acknowledgedAt = now
     }
     queued = 0
-    if wants.write { report(readable: false, writable: true) }
+    // Nothing else may be left to write, so that no later write would find the failure.
+    if wants.write || error != nil { report(readable: false, writable: true) }
   }
 
   func delivery(now: Int64) -> LinkDelivery? {

@@ -4,6 +4,7 @@ internal import CLastroHTTP2
 internal import Glibc
 internal import Lastro
 internal import LastroSupport
+internal import Synchronization
 
 /// The reactor of loops in production: the system's event queue and, if the loop's time is a `TimeSource`, an alarm of
 /// that source. No other type uses epoll. Used by the loop's thread alone.
@@ -25,6 +26,8 @@ package final class Poller: Reactor {
   /// The maximum time that a turn spends on ready descriptors. The remaining ones wait for the next turn, so that
   /// commands and timers get their share.
   private static let turnNanoseconds: Int64 = 10_000_000
+  /// The maximum wait while there are refused watches, in milliseconds.
+  private static let refusalTimeout: Int32 = 20
 
   private let epoll: Int32
   private let events: UnsafeMutableBufferPointer<epoll_event>
@@ -32,6 +35,11 @@ package final class Poller: Reactor {
   // Unchecked, like `watches`, because only the loop accesses it, and no access spans the call that reports an event.
   @exclusivity(unchecked) private var left = 0..<0
   @exclusivity(unchecked) private var watches: [Watch] = []
+  /// The watches that the system had no memory for, or that exceeded its limit. They are requested again in every turn.
+  private var refused: [Int32: (owner: UInt32, events: UInt32)] = [:]
+  /// Whether there are ``refused`` watches. Atomic because the wait reads it while another thread may turn the loop.
+  private let hasRefused = Atomic(false)
+  private let refusal: (() -> Int32)?
   private let inbox: LoopInbox
   private let time: LoopTime
   /// The task that wakes the loop at ``alarmDue``, if the loop's time is a `TimeSource`, whose time epoll cannot wait
@@ -39,9 +47,14 @@ package final class Poller: Reactor {
   private var alarm: Task<Void, Never>?
   private var alarmDue = Int64.min
 
-  init?(_ inbox: LoopInbox, _ time: LoopTime) {
+  /// Creates a poller; returns `nil`, with the reason in `errno`, if the system has no resources for it.
+  ///
+  /// - Parameter refusal: returns the error with which the next watch fails, or 0. Default `nil`: the system decides. For
+  ///   tests.
+  init?(_ inbox: LoopInbox, _ time: LoopTime, refusal: (() -> Int32)? = nil) {
     self.inbox = inbox
     self.time = time
+    self.refusal = refusal
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     guard epoll >= 0 else { return nil }
     events = .allocate(capacity: 256)
@@ -51,7 +64,7 @@ package final class Poller: Reactor {
     var event = epoll_event()
     event.events = EPOLLIN.rawValue | EPOLLET.rawValue
     event.data.u64 = UInt64(Self.wakeOwner) << 32 | UInt64(UInt32(bitPattern: inbox.wakeDescriptor))
-    _ = epoll_ctl(epoll, EPOLL_CTL_ADD, inbox.wakeDescriptor, &event)
+    guard control(EPOLL_CTL_ADD, inbox.wakeDescriptor, &event) == 0 else { return nil }
   }
 
   deinit {
@@ -64,10 +77,14 @@ package final class Poller: Reactor {
 
   /// Watches a descriptor, or changes the events that are watched.
   package func watch(_ descriptor: Int32, owner: UInt32, read: Bool, write: Bool) {
+    watch(descriptor, owner, (read ? EPOLLIN.rawValue : 0) | (write ? EPOLLOUT.rawValue : 0))
+  }
+
+  private func watch(_ descriptor: Int32, _ owner: UInt32, _ events: UInt32) {
     guard let index = index(of: descriptor) else { return }
     let old = watches[index]
-    let events = (read ? EPOLLIN.rawValue : 0) | (write ? EPOLLOUT.rawValue : 0)
     watches[index].isWanted = true
+    stopRefusing(descriptor)
     if old.events == events, old.owner == owner { return }
     watches[index].events = events
     watches[index].owner = owner
@@ -75,10 +92,39 @@ package final class Poller: Reactor {
     event.events = events
     event.data.u64 = UInt64(owner) << 32 | UInt64(UInt32(bitPattern: descriptor))
     let isNew = old.events == nil
-    if epoll_ctl(epoll, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event) == 0 { return }
+    if control(isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event) == 0 { return }
+    if errno == ENOSPC || errno == ENOMEM { return refuse(descriptor, at: index, owner, events, before: old) }
     // The number was closed and reused without our knowledge, or the other way round. Try the other operation once.
     watches[index].isKept = false
-    if epoll_ctl(epoll, isNew ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, &event) != 0 { watches[index].events = nil }
+    if control(isNew ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, &event) == 0 { return }
+    watches[index].events = nil
+    if errno == ENOSPC || errno == ENOMEM { refuse(descriptor, at: index, owner, events, before: watches[index]) }
+  }
+
+  private func control(_ operation: Int32, _ descriptor: Int32, _ event: inout epoll_event) -> Int32 {
+    guard let code = refusal?(), code != 0 else { return epoll_ctl(epoll, operation, descriptor, &event) }
+    errno = code
+    return -1
+  }
+
+  /// Records that a watch has to be requested again. Otherwise its owner would wait forever.
+  private func refuse(_ descriptor: Int32, at index: Int, _ owner: UInt32, _ events: UInt32, before old: Watch) {
+    watches[index].events = old.events
+    watches[index].owner = old.owner
+    refused[descriptor] = (owner, events)
+    // Another thread may be turning the loop while the loop's own thread waits without a limit.
+    if !hasRefused.exchange(true, ordering: .relaxed) { inbox.endSleep() }
+  }
+
+  private func stopRefusing(_ descriptor: Int32) {
+    if !refused.isEmpty { refused[descriptor] = nil }
+  }
+
+  /// Requests the refused watches again.
+  private func watchRefused() {
+    guard hasRefused.load(ordering: .relaxed) else { return }
+    for (descriptor, request) in refused { watch(descriptor, request.owner, request.events) }
+    hasRefused.store(!refused.isEmpty, ordering: .relaxed)
   }
 
   /// Stops watching a descriptor.
@@ -88,6 +134,7 @@ package final class Poller: Reactor {
   package func unwatch(_ descriptor: Int32) {
     guard let index = index(of: descriptor) else { return }
     watches[index].isWanted = false
+    stopRefusing(descriptor)
     // libcurl before 8.2 does not report the closing of a socket that failed to connect (curl/curl#11439). Such a
     // socket is watched for writing, and must be removed here.
     if !watches[index].isKept || watches[index].events != EPOLLIN.rawValue { drop(descriptor, at: index) }
@@ -97,6 +144,7 @@ package final class Poller: Reactor {
   package func keep(_ descriptor: Int32) {
     guard let index = index(of: descriptor) else { return }
     watches[index] = Watch(isKept: true)
+    stopRefusing(descriptor)
   }
 
   /// Forgets a socket that is about to be closed, because the next socket may have the same number.
@@ -104,6 +152,7 @@ package final class Poller: Reactor {
     guard let index = index(of: descriptor) else { return }
     drop(descriptor, at: index)
     watches[index] = Watch()
+    stopRefusing(descriptor)
     forgetLeft(of: descriptor)
   }
 
@@ -167,6 +216,10 @@ package final class Poller: Reactor {
   /// Waits for at most `timeout` milliseconds (negative: forever), while no events are left.
   private func wait(timeout: Int32) -> Int {
     guard let base = events.baseAddress else { return 0 }
+    var timeout = timeout
+    if hasRefused.load(ordering: .relaxed), timeout < 0 || timeout > Self.refusalTimeout {
+      timeout = Self.refusalTimeout
+    }
     return max(0, Int(epoll_wait(epoll, base, Int32(events.count), timeout)))
   }
 
@@ -175,6 +228,7 @@ package final class Poller: Reactor {
   /// - Parameter count: the result of ``wait(until:)``; 0 if events are left from an earlier call.
   @discardableResult
   package func report(_ count: Int, to body: (Readiness) -> Void) -> Bool {
+    watchRefused()
     if left.isEmpty { left = 0..<count }
     if left.isEmpty { return true }
     let start = left.lowerBound, end = monotonicNow().adding(nanoseconds: Self.turnNanoseconds)

@@ -68,12 +68,13 @@ extension HTTP1Exchange {
     throw fail(kind)
   }
 
-  /// Records that writing failed. A response that the server sent before may still be read; it is often a 413.
+  /// Records that writing failed, which may be found after the connection has accepted all bytes. A response that the
+  /// server sent before may still be read; it is often a 413.
   package mutating func writeFailed() {
     guard connection == .inUse else { return }
     switch writing {
-    case .head, .awaitContinue, .body, .flushing: writing = .broken
-    case .sent, .stopped, .broken: return
+    case .head, .awaitContinue, .body, .flushing, .sent: writing = .broken
+    case .stopped, .broken: return
     }
     settle()
   }

@@ -32,7 +32,7 @@ struct BatchCommand: AsyncParsableCommand {
 
   func run() async throws {
     let judge = try Console.checked { try pins.judge() }
-    let stack = try CurlNetworkStack(pins.engine(judge))
+    let stack = try Console.checked { try CurlNetworkStack(pins.engine(judge)) }
     let runner = Runner(stack: stack, collects: true)
     let writer = ResultWriter()
     let unread = await withTaskGroup(of: Void.self) { group -> (any Error)? in

@@ -79,7 +79,7 @@ struct BenchCommand: AsyncParsableCommand {
 
   func run() async throws {
     let judge = try Console.checked { try pins.judge() }
-    let engine = try CurlTransport(configuration(judge))
+    let engine = try Console.checked { try CurlTransport(configuration(judge)) }
     let stack = CurlNetworkStack(sharing: engine)
     // The interceptors of `make benchmarks`, which most services use, with logging disabled.
     let logger = Logger(label: "lastro.bench") { _ in SwiftLogNoOpLogHandler() }

@@ -91,13 +91,13 @@ struct ConnectCommand: StreamingCommand {
       }
     }
     defer { sending.cancel() }
-    let ending = lingering.map { limit in
-      Task {
-        guard (try? await sending.value) != nil, await silence.lasts(limit) else { return }
-        stream.close()
-      }
+    let ending = Task {
+      // After a failed write the server has not been told that the input has ended, and may wait for the rest.
+      let limit = if case .failure = await sending.result { lingering ?? .seconds(10) } else { lingering }
+      guard let limit, await silence.lasts(limit) else { return }
+      stream.close()
     }
-    defer { ending?.cancel() }
+    defer { ending.cancel() }
     do {
       while let piece = try await stream.read() {
         silence.isBroken()

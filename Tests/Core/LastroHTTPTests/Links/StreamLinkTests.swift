@@ -107,6 +107,24 @@ struct StreamLinkTests {
     #expect(try await answer.body.collect(upTo: .max).count == 16 << 20)
   }
 
+  @Test(
+    "A write that fails after the last byte was accepted ends the request",
+    arguments: [ConnectionOptions.HTTPVersion.http1, .http2])
+  func lostBytes(version: ConnectionOptions.HTTPVersion) async throws {
+    // The far end neither responds nor closes, so that only the failed write shows that no response will come.
+    let (near, far) = MemoryStream.pair()
+    defer { withExtendedLifetime(far) {} }
+    let stream = ToldStream(near)
+    stream.isBroken.withLock { $0 = true }
+    var configuration = DialerTransport.Configuration()
+    configuration.connection = ConnectionOptions()
+    configuration.connection?.httpVersion = version
+    let transport = try DialerTransport(over: GivenStreamDialer(stream), configuration: configuration)
+    let error = await failure { () async throws(TransportError) in try await transport.execute(.to()) }
+    #expect(error?.code == .connectionLost)
+    await transport.shutDown(cancelling: true)
+  }
+
   @Test("Bytes of the new protocol are handed over with the stream, wherever the head was split")
   func handOver() async throws {
     let early = "hello"

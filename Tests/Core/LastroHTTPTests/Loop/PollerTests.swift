@@ -2,6 +2,7 @@
 
 import Glibc
 import Lastro
+import LastroSupport
 import LastroTesting
 import Testing
 
@@ -118,6 +119,41 @@ struct PollerTests {
     #expect(told.count == 2 && !told.contains(closed))
     while poller.hasLeft { turn() }
     #expect(Set(told) == Set(pairs.map(\.near)).subtracting([closed]))
+  }
+
+  @Test("A watch that the system refuses for lack of memory is requested again in every turn", arguments: 1...3)
+  func refusal(count: Int) throws {
+    let inbox = try #require(LoopInbox()), pair = try Pair()
+    let refusals = Lock(0)
+    let poller = try #require(
+      Poller(inbox, .monotonic) {
+        refusals.withLock { left in
+          left -= 1
+          return left < 0 ? 0 : count == 2 ? ENOMEM : ENOSPC
+        }
+      })
+    refusals.withLock { $0 = count }
+    poller.watch(pair.near, owner: 1, read: true, write: false)
+    pair.write()
+    // The wait has a limit of its own, although none is given.
+    for _ in 1..<count {
+      poller.report(poller.wait(until: .max)) { _ in Issue.record("nothing is watched") }
+    }
+    var told: [Int32] = []
+    for _ in 1...2 { poller.report(poller.wait(until: .max)) { told.append($0.descriptor) } }
+    #expect(told == [pair.near])
+    // A changed watch is refused as well, and no longer requested once it is not wanted.
+    refusals.withLock { $0 = 1 }
+    poller.watch(pair.near, owner: 1, read: false, write: true)
+    poller.unwatch(pair.near)
+    #expect(ready(poller) == [] && ready(poller) == [])
+  }
+
+  @Test("A poller that cannot watch the wake descriptor is not made, because nothing would wake its loop")
+  func deafPoller() throws {
+    let inbox = try #require(LoopInbox())
+    let poller = Poller(inbox, .monotonic) { ENOSPC }
+    #expect(poller == nil && errno == ENOSPC)
   }
 
   /// Sets a late alarm, replaces it by an earlier one, and ends that.

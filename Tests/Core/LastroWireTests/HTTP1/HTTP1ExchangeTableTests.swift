@@ -26,9 +26,9 @@ struct HTTP1ExchangeTableTests {
     flush/head      .       .    sent      .    .     .               .     broken/head+    .
     flush/body      .       .    sent      .    .     .               .     broken          .
     flush/complete+ .       .    REUSE     .    .     .               .     CLOSE           CLOSE
-    sent/waiting    .       .    .         .    .     .               .     .               .
-    sent/head       .       .    .         .    .     .               .     .               .
-    sent/body       .       .    .         .    .     .               .     .               .
+    sent/waiting    .       .    .         .    .     .               .     broken/waiting+ .
+    sent/head       .       .    .         .    .     .               .     broken/head+    .
+    sent/body       .       .    .         .    .     .               .     broken          .
     stop/body       .       .    .         .    .     .               .     .               .
     broken/waiting+ .       .    .         .    .     .               .     .               !early
     broken/head+    .       .    .         .    .     .               .     .               !head

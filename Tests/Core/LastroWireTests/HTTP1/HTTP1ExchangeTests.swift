@@ -388,7 +388,7 @@ struct HTTP1ExchangeModel {
     case .more: return give(11)
     case .end: return give(6) ?? (over == nil ? endSource() : nil)
     case .short: return endSource()
-    case .broken: if !isOut, !refused { broke = true }
+    case .broken: if !refused { broke = true }
     case .timer: return fireTimer()
     case .clean, .torn:
       guard answer == .whole else { return isLost }

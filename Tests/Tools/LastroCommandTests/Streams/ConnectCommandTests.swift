@@ -35,6 +35,17 @@ struct ConnectCommandTests {
     #expect(result.text == text)
   }
 
+  @Test("A server that takes no input, says nothing and stays connected does not hold the program")
+  func deafServer() async throws {
+    let path = lab.directory.file("deaf")
+    let server = try DeafServer(path)
+    defer { withExtendedLifetime(server) {} }
+    let input = String(repeating: "0123456789abcdef", count: 1_000_000)
+    let result = try await Lastro.run(
+      ["connect", "service.test:1", "--unix-socket", path, "--linger", "0.1"], input: input)
+    #expect(result.status == 55 && result.errors.contains("send/send_failed"), "\(result.errors)")
+  }
+
   @Test("nginx responds over TCP and TLS")
   func nginx() async throws {
     let nginx = try Peers.nginx
@@ -222,4 +233,29 @@ struct ConnectCommandTests {
       #expect(try await Lastro.run(["connect"] + arguments).status == status, "\(arguments)")
     }
   }
+}
+
+/// A server on a Unix socket that ends the reading of its connections: writing to them fails, and reading waits.
+private final class DeafServer {
+  private let listener: Int32
+
+  init(_ path: String) throws {
+    listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    let isBound = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+      }
+    }
+    try #require(isBound && listen(listener, 8) == 0)
+    Thread.detachNewThread { [listener] in
+      while case let connection = accept(listener, nil, nil), connection >= 0 {
+        shutdown(connection, Int32(SHUT_RD))
+      }
+    }
+  }
+
+  deinit { shutdown(listener, Int32(SHUT_RDWR)) }
 }
