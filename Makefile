@@ -4,7 +4,8 @@
 SWIFTFLAGS ?=
 BENCHMARKFLAGS ?=
 FUZZFLAGS ?=
-READERSFLAGS ?=
+READERSFLAGS ?= --seed 2 --cases 1000000
+TORTUREFLAGS ?=
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export SWIFTFLAGS JOBS
@@ -104,9 +105,12 @@ fuzz: setup-test ## Send mutated answers to lastro batch under AddressSanitizer:
 	.ci/build $(asan)
 	.build-peers/bin/python Tests/Fuzz/run "$$(swift build --show-bin-path $(SWIFTFLAGS) $(asan))/lastro" $(FUZZFLAGS) </dev/null
 
-readers: setup-test ## Compare Lastro's readers with those of others: make readers [READERSFLAGS="--seed 2 --cases 100000"]
+readers: setup-test ## Compare Lastro's readers with those of others: make readers [READERSFLAGS="--seed 3 --cases 100000"]
 	SWIFTFLAGS= .ci/build -c release --product LastroReaders --scratch-path .build-release -Xswiftc -gnone
 	.build-readers/bin/python Tests/Readers/run --program .build-release/release/LastroReaders $(READERSFLAGS)
+
+torture: setup-test build ## Fail each system call and each allocation of the command line once: make torture [TORTUREFLAGS="--calls get"]
+	.build-peers/bin/python Tests/Torture/run "$$(swift build --show-bin-path)/lastro" $(TORTUREFLAGS)
 
 autobahn: program ## Run the Autobahn test suite against lastro ws; needs Python 2.7, takes half an hour
 	Tests/Autobahn/run .build-release/release/lastro

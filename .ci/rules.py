@@ -82,8 +82,8 @@ def swift_findings(path, lines, modules):
 
 
 def script_findings(paths):
-    # The fuzzers, of which Tests/Readers is one, and the harness of the benchmarks are apart.
-    texts = {path: path.read_bytes() for path in paths if not re.match("Tests/(Fuzz|Readers)/|Benchmarks/", str(path))
+    # The fuzzers and the harness of the benchmarks are apart.
+    texts = {path: path.read_bytes() for path in paths if not re.match("Tests/(Fuzz|Readers|Torture)/|Benchmarks/", str(path))
              and (path.suffix in (".py", ".sh") or path.name in ("run", "check") or path.parts[0] == ".ci")}
     yield from (f"{path}: over {SCRIPT_LINES} lines" for path, text in texts.items() if text.count(b"\n") > SCRIPT_LINES)
     if (size := sum(map(len, texts.values()))) > SCRIPTS_BYTES:
