@@ -64,6 +64,14 @@ let package = Package(
       ],
       swiftSettings: settings),
     .executableTarget(
+      name: "SimulationBench",
+      dependencies: [
+        .product(name: "Lastro", package: "Lastro"),
+        .product(name: "LastroSimulation", package: "Lastro"),
+        .product(name: "LastroTesting", package: "Lastro"),
+      ],
+      swiftSettings: settings),
+    .executableTarget(
       name: "StreamBench",
       dependencies: [
         .product(name: "Lastro", package: "Lastro"),
