@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import HTTPTypes
 import Lastro
 import LastroResilience
 import LastroSimulation
 import LastroTesting
+import TestSupport
 import Testing
 
 /// Lastro's promises over random faults.
 ///
-/// `SIMULATED_CALLS` sets the number of calls. Default 10,000.
-@Suite("Promises in simulations", .timeLimit(.minutes(5)))
+/// Without `LASTRO_SOAK` in the environment they make 10,000 calls, else ten million.
+@Suite("Promises in simulations", .timeLimit(.minutes(SoakTime.minutes + 5)))
 struct PromiseTests {
-  private static let calls = ProcessInfo.processInfo.environment["SIMULATED_CALLS"].flatMap { Int($0) } ?? 10_000
+  private static let calls = SoakTime.minutes > 0 ? 10_000_000 : 10_000
 
   /// A response that is not the one to the request.
   struct WrongAnswer: Error {}

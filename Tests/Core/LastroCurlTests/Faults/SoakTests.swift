@@ -10,10 +10,6 @@ import PeerSupport
 import TestSupport
 import Testing
 
-private enum SoakTime {
-  static let minutes = ProcessInfo.processInfo.environment["LASTRO_SOAK"].flatMap { Int($0) } ?? 0
-}
-
 /// A long run of an engine over sockets and of engines over streams, with servers that break in every way, chosen by
 /// seeds. `LASTRO_SOAK` of the environment is the duration in minutes; without it, a few rounds run.
 @Suite("Faults: soak", .timeLimit(.minutes(SoakTime.minutes + 5)))
