@@ -3,7 +3,7 @@
 import Foundation
 
 /// The duration of soaks, from `LASTRO_SOAK` of the environment.
-public enum SoakTime {
+package enum SoakTime {
   /// The minutes; 0 without the variable, when soaks are a few rounds.
-  public static let minutes = ProcessInfo.processInfo.environment["LASTRO_SOAK"].flatMap { Int($0) } ?? 0
+  package static let minutes = ProcessInfo.processInfo.environment["LASTRO_SOAK"].flatMap { Int($0) } ?? 0
 }
