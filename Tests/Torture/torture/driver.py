@@ -3,6 +3,7 @@
 import bisect
 import collections
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -46,8 +47,10 @@ class Driver:
                        "TORTURE_REPORT": str(report), "TORTURE_FAIL": failure, "LSAN_OPTIONS": self.leaks}
         process = subprocess.Popen(self.command(call, names), cwd=folder, env=environment,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # A busy machine needs longer.
+        limit = self.options.limit * max(1, os.getloadavg()[0] / os.cpu_count())
         try:
-            output, errors = process.communicate(call.input.decode().format(**names).encode(), self.options.limit)
+            output, errors = process.communicate(call.input.decode().format(**names).encode(), limit)
         except subprocess.TimeoutExpired:
             if self.options.stop:
                 print(f"{process.pid} hangs: {call.line} {failure}", flush=True)
