@@ -39,12 +39,11 @@ extern struct {
 static __thread const struct clsimulation_world *current;
 static __thread int64_t monotonic, realtime;
 static __thread uint64_t generator;
-/// The simulation of the process, of which other threads may ask only `is_own`.
 static struct clsimulation_world only;
 static atomic_bool is_running, was_entered;
-static _Atomic(bool (*)(uint64_t)) is_buried;
+static _Atomic(enum clsimulation_origin (*)(uint64_t)) origin_of;
 
-// What the functions of this file stand in front of.
+// The functions that this file replaces.
 static int (*next_clock_gettime)(clockid_t, struct timespec *);
 static long (*next_syscall)(long, ...);
 static void (*next_async)(void *, void *, void (*)(void *));
@@ -71,25 +70,17 @@ void clsimulation_run(void *job) { swift_job_run(job, NULL, NULL); }
 
 uint64_t clsimulation_task(void *job) { return swift_task_getJobTaskId(job); }
 
-void clsimulation_set_buried(bool (*function)(uint64_t)) { atomic_store(&is_buried, function); }
+void clsimulation_set_origin(enum clsimulation_origin (*origin)(uint64_t)) { atomic_store(&origin_of, origin); }
 
 bool clsimulation_was_entered(void) { return atomic_load(&was_entered); }
 
 /// Takes a job of the simulation. Returns false on other threads, which then do with it what they always do.
 static bool take(void *job) {
-  if (current) {
-    current->enqueue(current->context, job, NULL);
-    return true;
-  }
-  bool (*buried)(uint64_t) = atomic_load_explicit(&is_buried, memory_order_acquire);
-  if (buried && buried(swift_task_getJobTaskId(job))) return true;
-  if (atomic_load_explicit(&is_running, memory_order_acquire) &&
-      only.is_own(only.context, swift_task_getJobTaskId(job))) {
-    // The task never continues.
-    atomic_store(&was_entered, true);
-    return true;
-  }
-  return false;
+  if (current) return current->enqueue(current->context, job, NULL);
+  enum clsimulation_origin (*origin)(uint64_t) = atomic_load_explicit(&origin_of, memory_order_acquire);
+  enum clsimulation_origin found = origin ? origin(swift_task_getJobTaskId(job)) : CLSIMULATION_NONE;
+  if (found == CLSIMULATION_RUNNING) atomic_store(&was_entered, true);
+  return found != CLSIMULATION_NONE;
 }
 
 static SWIFT void enqueue_global(swift_job *job, enqueue_original original) {
@@ -98,20 +89,22 @@ static SWIFT void enqueue_global(swift_job *job, enqueue_original original) {
 
 static SWIFT void enqueue_after_delay(unsigned long long delay, swift_job *job, delay_original original) {
   if (!current) return original(delay, job);
-  current->enqueue_at(current->context, monotonic + (int64_t)delay, job, NULL);
+  bool is_endless = delay > (uint64_t)(INT64_MAX - monotonic);
+  current->enqueue_at(current->context, is_endless ? INT64_MAX : monotonic + (int64_t)delay, job, NULL);
 }
 
 static SWIFT void enqueue_at_deadline(
     long long seconds, long long nanoseconds, long long leeway_seconds, long long leeway_nanoseconds, int clock,
     swift_job *job, deadline_original original) {
   if (!current) return original(seconds, nanoseconds, leeway_seconds, leeway_nanoseconds, clock, job);
-  current->enqueue_at(current->context, (int64_t)(seconds * 1000000000 + nanoseconds), job, NULL);
+  bool is_endless = seconds >= INT64_MAX / 1000000000;
+  current->enqueue_at(current->context, is_endless ? INT64_MAX : seconds * 1000000000 + nanoseconds, job, NULL);
 }
 
 // MARK: libdispatch, which the runtime calls for sleeps and for the main actor, past its own hooks
 
 REPLACES void dispatch_async_f(void *queue, void *context, void (*work)(void *)) {
-  if (current) return current->enqueue(current->context, context, work);
+  if (current && current->enqueue(current->context, context, work)) return;
   if (!next_async) find_next();
   next_async(queue, context, work);
 }
@@ -122,7 +115,9 @@ REPLACES void dispatch_after_f(uint64_t when, void *queue, void *context, void (
     return next_after(when, queue, context, work);
   }
   // The two highest bits name the clock (dispatch/time.h). With both, it is the wall clock, whose time is negated.
-  int64_t time = when >> 62 == 3 ? monotonic - (int64_t)when - realtime : (int64_t)(when & 0x3fffffffffffffff);
+  int64_t time = (int64_t)(when & 0x3fffffffffffffff);
+  if (when >> 62 == 3) time = monotonic - (int64_t)when - realtime;
+  if (when == UINT64_MAX || time == 0x3fffffffffffffff) time = INT64_MAX;
   current->enqueue_at(current->context, time, context, work);
 }
 
@@ -173,12 +168,12 @@ REPLACES long syscall(long number, ...) {
 
 // MARK: Entering
 
-static void note_call(void *context, void *job, void (*work)(void *)) { *(bool *)context = true; }
+static bool note_call(void *context, void *job, void (*work)(void *)) { return *(bool *)context = true; }
 
 /// Whether the program calls the functions of this file, and not those of a library that it links statically.
 static bool is_called(void) {
   bool was_called = false;
-  const struct clsimulation_world probe = {&was_called, note_call, NULL, NULL};
+  const struct clsimulation_world probe = {&was_called, note_call, NULL};
   struct timespec time;
   monotonic = 1;
   current = &probe;
@@ -197,7 +192,8 @@ enum clsimulation_outcome clsimulation_enter(const struct clsimulation_world *wo
   swift_task_enqueueMainExecutor_hook = enqueue_global;
   swift_task_enqueueGlobalWithDelay_hook = enqueue_after_delay;
   swift_task_enqueueGlobalWithDeadline_hook = enqueue_at_deadline;
-  generator = seed;
+  // Not the numbers of the scheduler, which has the same seed.
+  generator = ~seed;
   current = &only;
   return CLSIMULATION_ENTERED;
 }

@@ -7,15 +7,24 @@
 // Functions of Swift's concurrency runtime, libdispatch and libc, replaced on the thread that runs a simulation. On other
 // threads, and while no simulation runs, they behave as usual. Hash values are the same in every process that links this.
 
-/// The callbacks of a simulation. All but the last are called on the simulation's thread.
+/// The callbacks of a simulation, which are called on its thread.
 struct clsimulation_world {
   void *context;
-  /// Enqueues a job of the concurrency runtime. `work` runs it; if it is null, `clsimulation_run` does.
-  void (*enqueue)(void *context, void *job, void (*work)(void *job));
+  /// Enqueues a job of the concurrency runtime. `work` runs it; if it is null, `clsimulation_run` does. Returns false if
+  /// the job is not the simulation's.
+  bool (*enqueue)(void *context, void *job, void (*work)(void *job));
   /// Enqueues a job for a time on the simulation's monotonic clock, in nanoseconds.
   void (*enqueue_at)(void *context, int64_t time, void *job, void (*work)(void *job));
-  /// Returns whether a task that another thread enqueues belongs to the simulation.
-  bool (*is_own)(void *context, uint64_t task);
+};
+
+/// The simulation of a task that another thread enqueues.
+enum clsimulation_origin {
+  /// It belongs to no simulation.
+  CLSIMULATION_NONE,
+  /// It belongs to the simulation that runs, which must not go on.
+  CLSIMULATION_RUNNING,
+  /// It belongs to a simulation that has ended, and must never continue.
+  CLSIMULATION_ENDED,
 };
 
 enum clsimulation_outcome {
@@ -36,9 +45,9 @@ void clsimulation_leave(void);
 /// `CLOCK_REALTIME`, and `monotonic` for the clocks that do not jump.
 void clsimulation_set_time(int64_t monotonic, int64_t realtime);
 
-/// Sets the function that says which tasks belong to simulations that have ended and did not let them end. They never
-/// run again, whichever thread resumes them. Any thread calls it.
-void clsimulation_set_buried(bool (*is_buried)(uint64_t task));
+/// Sets the function that returns the origin of a task. It stays valid for ever, and threads outside of the simulation
+/// call it.
+void clsimulation_set_origin(enum clsimulation_origin (*origin)(uint64_t task));
 
 /// Runs a job until it suspends or ends.
 void clsimulation_run(void *job);

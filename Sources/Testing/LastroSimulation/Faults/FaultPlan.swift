@@ -27,22 +27,24 @@ public struct FaultPlan: Sendable, Hashable {
 
   let source: Source
 
-  /// No faults.
+  /// A plan without faults.
   public static let none = Self(source: .given([]))
 
-  /// These faults, in every run.
+  /// Returns a plan with the same faults in every run. They must name machines of the simulation.
   public static func exactly(_ faults: [SimulatedFault]) -> Self { Self(source: .given(faults)) }
 
-  /// Faults that each run draws with its seed. Each lasts up to ten seconds.
+  /// Returns a plan whose faults each run draws with its seed. Each fault lasts up to ten seconds. Dates change by up to
+  /// an hour and stay changed; slow networks have up to 2 s of delay and 49 % of loss. A simulation with a single machine
+  /// has no such faults.
   ///
   /// - Parameters:
-  ///   - most: the maximum number of faults. Default 4.
+  ///   - most: the maximum number of faults, up to 10,000. Default 4.
   ///   - kinds: the kinds to draw from. Default: all.
   ///   - duration: the part of the run, from its start, in which faults begin. Default 30 s.
   public static func random(
     upTo most: Int = 4, of kinds: [Kind] = Kind.allCases, within duration: Duration = .seconds(30)
   ) -> Self {
-    Self(source: .drawn(most: max(0, most), kinds: kinds, within: duration))
+    Self(source: .drawn(most: min(max(0, most), 10_000), kinds: kinds, within: duration))
   }
 
   /// Returns the faults of a run.

@@ -25,7 +25,7 @@ struct FaultShrinker {
     self.attempt = attempt
   }
 
-  /// Returns the smallest failing run that was found. Fewer than 400 runs are tried.
+  /// Returns the smallest failing run that was found. At most 400 runs are tried.
   mutating func smallest() async throws -> SimulationFailure {
     try await removeMachines()
     var before = -1
@@ -41,7 +41,7 @@ struct FaultShrinker {
   private mutating func removeMachines() async throws {
     let most = programs.values.max() ?? 1
     for count in 1..<max(1, most) {
-      // What happened to a machine that is left out happens to one that remains.
+      // The faults of a removed machine move to one that remains.
       let faults = best.faults.map { $0.renamed { remaining($0, of: count) } }
       if try await fails(instances: count, faults) { return }
     }

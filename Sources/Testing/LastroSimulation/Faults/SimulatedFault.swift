@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Lastro
+
 /// A fault of a simulation: what happens to machines or the network, when, and for how long.
 ///
 /// ```swift
 /// .partition("worker-1", "api", at: .seconds(3), for: .seconds(10))
 /// ```
 ///
-/// Machines that do not exist are not affected.
+/// Faults may overlap: a machine continues when each of its pauses has ended, the latest ``slowLink(_:_:_:at:for:)``
+/// applies, and a machine that has crashed does not crash again. Times below zero count as zero.
 public struct SimulatedFault: Sendable, Hashable, CustomStringConvertible {
   /// The kind of a fault.
   enum Kind: Sendable, Hashable {
@@ -66,10 +69,18 @@ public struct SimulatedFault: Sendable, Hashable, CustomStringConvertible {
     Self(kind: .slowLink(a, b, conditions), start: start, duration: duration)
   }
 
-  /// Returns the part of a time in which the fault pauses a machine.
-  func pause(of machine: String, from start: Duration, to end: Duration) -> Duration {
-    guard kind == .pause(machine) else { return .zero }
-    return max(.zero, min(self.end, end) - max(self.start, start))
+  /// The names of the machines that the fault affects.
+  var machines: [String] {
+    switch kind {
+    case .partition(let a, let b), .resetConnections(let a, let b), .slowLink(let a, let b, _): [a, b]
+    case .crash(let machine), .pause(let machine), .clockStep(let machine, _): [machine]
+    case .lostName: []
+    }
+  }
+
+  /// Throws an error for conditions that no network has.
+  func check() throws(ConfigurationError) {
+    if case .slowLink(_, _, let conditions) = kind { try conditions.check() }
   }
 
   /// Returns the fault with other names of machines.
@@ -91,23 +102,37 @@ public struct SimulatedFault: Sendable, Hashable, CustomStringConvertible {
   public var description: String {
     let time = "at: \(start.inCode)", length = "for: \(duration.inCode)"
     return switch kind {
-    case .partition(let a, let b): ".partition(\"\(a)\", \"\(b)\", \(time), \(length))"
-    case .crash(let machine): ".crash(\"\(machine)\", \(time), restartAfter: \(duration.inCode))"
-    case .pause(let machine): ".pause(\"\(machine)\", \(time), \(length))"
-    case .clockStep(let machine, let step): ".clockStep(\"\(machine)\", \(time), by: \(step.inCode))"
-    case .resetConnections(let client, let server): ".resetConnections(\"\(client)\", \"\(server)\", \(time))"
-    case .lostName(let host): ".lostName(\"\(host)\", \(time), \(length))"
-    case .slowLink(let a, let b, let link):
-      ".slowLink(\"\(a)\", \"\(b)\", LinkConditions(delay: \(link.delay.inCode), loss: \(link.loss)), \(time), \(length))"
+    case .partition(let a, let b): ".partition(\(a.inCode), \(b.inCode), \(time), \(length))"
+    case .crash(let machine): ".crash(\(machine.inCode), \(time), restartAfter: \(duration.inCode))"
+    case .pause(let machine): ".pause(\(machine.inCode), \(time), \(length))"
+    case .clockStep(let machine, let step): ".clockStep(\(machine.inCode), \(time), by: \(step.inCode))"
+    case .resetConnections(let client, let server): ".resetConnections(\(client.inCode), \(server.inCode), \(time))"
+    case .lostName(let host): ".lostName(\(host.inCode), \(time), \(length))"
+    case .slowLink(let a, let b, let link): ".slowLink(\(a.inCode), \(b.inCode), \(link.inCode), \(time), \(length))"
     }
   }
 }
 
 extension Duration {
-  /// The duration as Swift code, in milliseconds or seconds.
+  /// The duration as Swift code, in the largest unit that it is a whole number of.
   var inCode: String {
-    let milliseconds = inNanoseconds / 1_000_000
-    return milliseconds % 1_000 == 0 ? ".seconds(\(milliseconds / 1_000))" : ".milliseconds(\(milliseconds))"
+    let nanoseconds = inNanoseconds
+    if nanoseconds % 1_000_000_000 == 0 { return ".seconds(\(nanoseconds / 1_000_000_000))" }
+    if nanoseconds % 1_000_000 == 0 { return ".milliseconds(\(nanoseconds / 1_000_000))" }
+    return ".nanoseconds(\(nanoseconds))"
+  }
+}
+
+extension String {
+  /// The text as a literal of Swift.
+  fileprivate var inCode: String { String(reflecting: self) }
+}
+
+extension LinkConditions {
+  /// The conditions as Swift code.
+  fileprivate var inCode: String {
+    let rate = bytesPerSecond.map { ", bytesPerSecond: \($0)" } ?? ""
+    return "LinkConditions(delay: \(delay.inCode), jitter: \(jitter.inCode), loss: \(loss)\(rate))"
   }
 }
 
@@ -132,8 +157,7 @@ extension WorldCore {
       return { [self] in network.join(a, b) }
     case .crash(let name):
       guard let machine = machine(named: name) else { return nil }
-      crash(machine)
-      return { [self] in restart(machine) }
+      return crash(machine) ? { [self] in restart(machine) } : nil
     case .pause(let name):
       guard let machine = machine(named: name) else { return nil }
       let owner = machine.owner
@@ -141,7 +165,8 @@ extension WorldCore {
       return { [self] in scheduler.setPaused(false, owner) }
     case .clockStep(let name, let step):
       guard let machine = machine(named: name) else { return nil }
-      machine.dateOffset += step.inNanoseconds
+      let longest = Int64.max / 4
+      machine.dateOffset = max(-longest, min(longest, machine.dateOffset + step.inNanoseconds))
       scheduler.setDateOffset(machine.dateOffset, of: machine.owner)
       return nil
     case .resetConnections(let client, let server):
@@ -151,9 +176,7 @@ extension WorldCore {
       network.loseName(host)
       return { [self] in network.findName(host) }
     case .slowLink(let a, let b, let conditions):
-      let before = network.conditions(between: a, and: b)
-      network.setConditions(conditions, between: a, and: b)
-      return { [self] in network.setConditions(before, between: a, and: b) }
+      return network.impose(conditions, between: a, and: b)
     }
   }
 }

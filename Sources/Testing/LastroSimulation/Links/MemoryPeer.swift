@@ -68,7 +68,7 @@ package final class MemoryPeer {
   package func wasSent(_ bytes: [UInt8]) {
     onAccepted(bytes)
     queued += bytes.count
-    carry(bytes.count, toPeer: true, after: latency) { [weak self] in self?.arrived(bytes) }
+    carry(bytes.count, toPeer: true, after: latency) { [self] in arrived(bytes) }
   }
 
   private func arrived(_ bytes: [UInt8]) {
@@ -93,9 +93,7 @@ package final class MemoryPeer {
 
   func nearHasClosed() {
     isClosed = true
-    carry(0, toPeer: true, after: latency) { [weak self] in
-      if let self { onClose(self) }
-    }
+    carry(0, toPeer: true, after: latency) { [self] in onClose(self) }
   }
 
   /// Delivers bytes, or the end of a direction, after a delay and the time that the path takes.

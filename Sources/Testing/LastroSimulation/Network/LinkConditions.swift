@@ -57,10 +57,12 @@ public struct LinkConditions: Sendable, Hashable {
 }
 
 extension Duration {
-  /// The number of whole nanoseconds, as far as a clock of 292 years reaches.
+  /// The number of whole nanoseconds, at most those of 73 years in either direction, so that sums do not overflow.
   var inNanoseconds: Int64 {
     let (seconds, attoseconds) = components
     let (whole, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    return isTooLong ? (seconds < 0 ? .min / 2 : .max / 2) : whole + attoseconds / 1_000_000_000
+    let longest = Int64.max / 4
+    return isTooLong ? (seconds < 0 ? -longest : longest)
+      : max(-longest, min(longest, whole + attoseconds / 1_000_000_000))
   }
 }

@@ -8,6 +8,8 @@ final class SimulatedNetwork {
   /// A server at a host and port.
   struct Service {
     var machine: MachineCore
+    /// The start of the machine that serves.
+    var owner: Scheduler.Owner
     var identity: SimulatedIdentity?
     var speaksHTTP2: Bool
     /// Accepts a connection on the far end of a link.
@@ -24,6 +26,10 @@ final class SimulatedNetwork {
   let scheduler: Scheduler
   var defaultConditions = LinkConditions()
   private var particular: [Pair: LinkConditions] = [:]
+  /// The conditions that faults impose, the latest last.
+  private var imposed: [Pair: [(number: Int, conditions: LinkConditions)]] = [:]
+  private var imposedCount = 0
+  private var paths: [SimulatedPath] = []
   /// The number of partitions that separate two machines.
   private var cuts: [Pair: Int] = [:]
   /// The number of faults that keep a name from being found.
@@ -42,14 +48,27 @@ final class SimulatedNetwork {
   // MARK: Conditions
 
   func conditions(_ a: MachineCore, _ b: MachineCore) -> LinkConditions {
-    particular[Pair(a.name, b.name)] ?? defaultConditions
+    let pair = Pair(a.name, b.name)
+    return imposed[pair]?.last?.conditions ?? particular[pair] ?? defaultConditions
   }
 
-  func setConditions(_ conditions: LinkConditions?, between a: String, and b: String) {
+  /// Imposes conditions. Returns what ends their effect.
+  func impose(_ conditions: LinkConditions, between a: String, and b: String) -> () -> Void {
+    imposedCount += 1
+    let number = imposedCount, pair = Pair(a, b)
+    imposed[pair, default: []].append((number, conditions))
+    return { [self] in imposed[pair]?.removeAll { $0.number == number } }
+  }
+
+  func setConditions(_ conditions: LinkConditions, between a: String, and b: String) {
     particular[Pair(a, b)] = conditions
   }
 
-  func conditions(between a: String, and b: String) -> LinkConditions? { particular[Pair(a, b)] }
+  /// Throws an error if conditions are set that no network has.
+  func check() throws(ConfigurationError) {
+    try defaultConditions.check()
+    for conditions in particular.values { try conditions.check() }
+  }
 
   func travelTime(_ conditions: LinkConditions) -> Int64 { conditions.travelTime(&random) }
 
@@ -71,6 +90,8 @@ final class SimulatedNetwork {
   }
 
   func forgetAll() {
+    for path in paths { path.forgetAll() }
+    paths = []
     waiting = []
     services = [:]
   }
@@ -106,12 +127,12 @@ final class SimulatedNetwork {
       }
     }
     let service = found[random.next(below: found.count)]
-    // A machine whose program has crashed refuses connections.
-    let isServed = scheduler.state(of: service.machine.owner) != .crashed
-    let path = SimulatedPath(self, from: client, to: service.machine, isServed: isServed)
+    let path = SimulatedPath(self, from: client, to: service.machine, service.owner)
+    paths.append(path)
+    let refused = { outcome(.failure(.simulatedRefusal(by: authority))) }
+    path.serverIsGone = { [unowned path] in path.carry(0, toPeer: false, refused) }
     // The first packet and its answer; with TLS, the handshake takes another round trip (RFC 8446 §2).
     roundTrip(on: path) { [self] in
-      guard isServed else { return outcome(.failure(.simulatedRefusal(by: authority))) }
       guard let tls = dial.request.tls else { return open(dial, service, path, host, judges, nil, outcome) }
       roundTrip(on: path) { [self] in
         let protocols = service.speaksHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"]
@@ -147,6 +168,8 @@ final class SimulatedNetwork {
     link.rulesApply = { revisions.allSatisfy { $0.judge.revision == $0.revision } }
     host.add(link)
     link.far.path = path
+    let far = link.far
+    path.serverIsGone = { [weak far] in far?.reset() }
     service.accept(link.far, agreed == "h2")
     outcome(.success(link))
   }

@@ -11,6 +11,8 @@ final class SimulatedPath: MemoryPath {
   let client: MachineCore
   let server: MachineCore
   private unowned let network: SimulatedNetwork
+  /// Called when bytes arrive at a machine whose program has crashed since the path was made: its system answers.
+  var serverIsGone: () -> Void = {}
   /// The starts of the machines that the ends belong to.
   private let owners: (client: Scheduler.Owner, server: Scheduler.Owner)
   /// The latest arrival in each direction, because no write overtakes an earlier one.
@@ -22,12 +24,12 @@ final class SimulatedPath: MemoryPath {
   /// The writes that a partition holds back, in order.
   private var held: [Held] = []
 
-  /// - Parameter isServed: whether the server's program runs. If not, its system answers.
-  init(_ network: SimulatedNetwork, from client: MachineCore, to server: MachineCore, isServed: Bool) {
+  /// - Parameter owner: the start of the server that is connected to.
+  init(_ network: SimulatedNetwork, from client: MachineCore, to server: MachineCore, _ owner: Scheduler.Owner) {
     self.network = network
     self.client = client
     self.server = server
-    owners = (client.owner, isServed ? server.owner : Scheduler.world)
+    owners = (client.owner, owner)
   }
 
   func carry(_ count: Int, toPeer: Bool, _ arrive: @escaping () -> Void) {
@@ -52,7 +54,7 @@ final class SimulatedPath: MemoryPath {
     var leaves = scheduler.now
     if let rate = conditions.bytesPerSecond {
       leaves = max(leaves, toPeer ? carried.toPeer : carried.toClient)
-      leaves += Int64(Double(count) / Double(rate) * 1e9)
+      leaves += Int64(Double(count) / Double(max(1, rate)) * 1e9)
       if toPeer { carried.toPeer = leaves } else { carried.toClient = leaves }
     }
     let arrival = max(leaves + network.travelTime(conditions), toPeer ? latest.toPeer : latest.toClient)
@@ -63,10 +65,24 @@ final class SimulatedPath: MemoryPath {
       latest.toClient = arrival
       underWay.toClient.append(arrive)
     }
-    // Of events that could take place at the same time, any may be the first. Each delivers the earliest write.
-    scheduler.perform(for: toPeer ? owners.server : owners.client, at: arrival) { [self] in
-      let arrive = toPeer ? underWay.toPeer.removeFirst() : underWay.toClient.removeFirst()
-      arrive()
+    scheduler.perform(for: Scheduler.world, at: arrival) { [self] in
+      let owner = toPeer ? owners.server : owners.client
+      if toPeer, scheduler.state(of: owner) == .crashed { return serverIsGone() }
+      // Events at the same time run in any order, so each delivers the earliest write.
+      scheduler.perform(for: owner) { [self] in deliver(toPeer: toPeer) }
     }
+  }
+
+  private func deliver(toPeer: Bool) {
+    guard !(toPeer ? underWay.toPeer : underWay.toClient).isEmpty else { return }
+    let arrive = toPeer ? underWay.toPeer.removeFirst() : underWay.toClient.removeFirst()
+    arrive()
+  }
+
+  /// Drops everything that has not arrived, for the end of a simulation.
+  func forgetAll() {
+    held = []
+    underWay = ([], [])
+    serverIsGone = {}
   }
 }

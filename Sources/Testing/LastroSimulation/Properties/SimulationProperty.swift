@@ -51,13 +51,13 @@ public struct SimulationProperty: Sendable {
     }
   }
 
-  /// Requires that each call ends within a duration of its begin, unless its machine crashed. Time in which the machine
+  /// Requires that each call ends within a duration of its start, unless its machine crashed. Time in which the machine
   /// was paused does not count.
   public static func everyCallEnds(within limit: Duration) -> Self {
     Self("everyCallEnds(within: \(limit))") { trace in
       for call in trace.calls where !call.wasAbandoned {
         let end = call.end ?? trace.duration
-        let paused = trace.faults.reduce(.zero) { $0 + $1.pause(of: call.machine, from: call.start, to: end) }
+        let paused = trace.pause(of: call.machine, from: call.start, to: end)
         guard end - call.start - paused > limit else { continue }
         let ending = call.end.map { "ended at \($0.inShort)" } ?? "has not ended at \(trace.duration.inShort)"
         return "\(call.method) \(call.url) of \(call.machine) began at \(call.start.inShort) and \(ending)"
@@ -71,6 +71,9 @@ public struct SimulationProperty: Sendable {
     Self("recovers(within: \(limit))") { trace in
       let recovered = trace.lastFaultEnd + limit
       for call in trace.calls where call.start >= recovered && !call.wasAbandoned {
+        if call.end == nil, trace.duration - call.start > limit {
+          return "\(call.method) \(call.url) of \(call.machine) began at \(call.start.inShort) and has not ended"
+        }
         if let failure = call.failure {
           return
             "\(call.method) \(call.url) of \(call.machine) failed at \((call.end ?? trace.duration).inShort), though "
@@ -84,10 +87,11 @@ public struct SimulationProperty: Sendable {
   /// Requires that the code of servers receives no more than a number of requests in any second.
   ///
   /// - Parameters:
-  ///   - rate: the number of requests.
-  ///   - url: the begin of the URLs that count. Default: all.
+  ///   - rate: the number of requests; a negative one counts as 0.
+  ///   - url: the prefix of the URLs that count. Default: all.
   public static func neverAbove(rate: Int, of url: String = "") -> Self {
     Self("neverAbove(rate: \(rate)\(url.isEmpty ? "" : ", of: \(url)"))") { trace in
+      let rate = max(0, rate)
       let times = trace.requests.filter { $0.url.hasPrefix(url) }.map(\.time)
       for (index, time) in times.enumerated() where index >= rate {
         let first = times[index - rate]

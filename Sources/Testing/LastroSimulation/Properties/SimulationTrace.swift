@@ -71,7 +71,7 @@ public struct SimulationTrace: Sendable, Hashable {
   public private(set) var requests: [Request] = []
   /// The faults that occurred, in order.
   public private(set) var faults: [SimulatedFault] = []
-  /// The lines of ``SimulatedMachine/log(_:)``, and the errors of programs, in order.
+  /// The lines of ``SimulatedMachine/log(_:)``, faults, and the errors of programs and servers, in order.
   public private(set) var lines: [String] = []
   /// The errors of machines' programs that threw one, each with the machine's name.
   public private(set) var programErrors: [String] = []
@@ -84,6 +84,19 @@ public struct SimulationTrace: Sendable, Hashable {
 
   /// The time at which the effect of the last fault ended; zero without faults.
   public var lastFaultEnd: Duration { faults.map(\.end).max() ?? .zero }
+
+  /// Returns the part of a time in which faults paused a machine.
+  func pause(of machine: String, from start: Duration, to end: Duration) -> Duration {
+    var sum = Duration.zero, counted = start
+    // They began in this order, and may overlap.
+    for fault in faults where fault.kind == .pause(machine) {
+      let first = max(counted, fault.start), last = min(end, fault.end)
+      guard last > first else { continue }
+      sum += last - first
+      counted = last
+    }
+    return sum
+  }
 
   // MARK: Recording
 

@@ -14,7 +14,7 @@ final class HTTP2ServerSession: ServerSession {
     var window: Int
     /// The bytes of the response that the client's windows do not allow yet.
     var rest: ArraySlice<UInt8> = []
-    /// What happens after the last byte of the response; `nil` before there is a response.
+    /// The action after the last byte of the response; `nil` before there is a response.
     var ending: Ending?
   }
 
@@ -198,11 +198,11 @@ final class HTTP2ServerSession: ServerSession {
     sendBodies()
   }
 
-  /// Sends what the client's windows allow. Streams take turns in the order of their numbers.
+  /// Sends what the client's windows allow, stream by stream in the order of their numbers.
   private func sendBodies() {
     for id in streams.keys.sorted() {
       while !isOver, let stream = streams[id], let ending = stream.ending {
-        let count = min(stream.rest.count, stream.window, window, Self.largestPayload)
+        let count = max(0, min(stream.rest.count, stream.window, window, Self.largestPayload))
         guard count > 0 || stream.rest.isEmpty else { break }
         let isLast = count == stream.rest.count
         send(.data(stream.rest.prefix(count), stream: id, ends: isLast && ending == .end))

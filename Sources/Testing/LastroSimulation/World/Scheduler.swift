@@ -30,11 +30,16 @@ final class Scheduler: @unchecked Sendable {
   private struct Item {
     var owner: Owner
     var step: Step
+    /// Whether it is an actor's job. It must run even after a crash: an actor whose job is lost runs nothing any more,
+    /// and may serve other machines, too.
+    var isActor = false
   }
 
   private struct OwnerRecord {
     var state = State.running
-    /// What became ready while the owner was paused.
+    /// The number of faults that pause the owner.
+    var pauses = 0
+    /// The items that became ready while the owner was paused.
     var parked: [Item] = []
     /// The difference of its date from that of the world, in nanoseconds.
     var dateOffset: Int64 = 0
@@ -45,6 +50,8 @@ final class Scheduler: @unchecked Sendable {
   static let world: Owner = 0
   /// The first time of the monotonic clock. It is not 0, because 0 has a meaning as a deadline.
   static let start: Int64 = 1_000 * 1_000_000_000
+  /// The number of steps at the same time after which a run has no end.
+  private static let mostStepsAtOnce = 5_000_000
   /// The date at the start: 2001-09-09 01:46:40 UTC.
   static let epoch: Int64 = 1_000_000_000 * 1_000_000_000
 
@@ -56,11 +63,15 @@ final class Scheduler: @unchecked Sendable {
   /// The number of steps that have run.
   private(set) var steps = 0
   private(set) var current = world
+  /// The number of steps since time has passed.
+  private var stepsAtOnce = 0
   private var owners = [OwnerRecord()]
   private var ready: [Item] = []
   private var timers = TimerQueue<Item>()
-  /// The owners of the tasks that have been seen, by the tasks' numbers. Other threads look here, too.
+  /// The owners of the tasks that have been seen, by the tasks' numbers.
   private let tasks = Lock<[UInt64: Owner]>([:])
+  /// The number of the first task. Those with lower numbers are not the simulation's.
+  private var firstTask: UInt64?
   private var dueLoops: [Owner] = []
 
   init(seed: UInt64) { random = SeededGenerator(seed) }
@@ -82,9 +93,11 @@ final class Scheduler: @unchecked Sendable {
 
   func state(of owner: Owner) -> State { owners[owner].state }
 
-  /// Pauses an owner, or lets it go on.
+  /// Pauses an owner, or lets it continue once every pause has ended.
   func setPaused(_ isPaused: Bool, _ owner: Owner) {
-    switch (owners[owner].state, isPaused) {
+    guard owners[owner].state != .crashed else { return }
+    owners[owner].pauses += isPaused ? 1 : -1
+    switch (owners[owner].state, owners[owner].pauses > 0) {
     case (.running, true):
       owners[owner].state = .paused
       owners[owner].parked = ready.filter { $0.owner == owner }
@@ -99,10 +112,16 @@ final class Scheduler: @unchecked Sendable {
 
   /// Ends an owner. Its tasks stay suspended for ever.
   func crash(_ owner: Owner) {
+    // Released last, because a loop that ends resumes tasks.
+    let old = owners[owner]
     owners[owner] = OwnerRecord(state: .crashed)
+    let items = old.parked + ready.filter { $0.owner == owner }
     ready.removeAll { $0.owner == owner }
+    for item in items { add(item) }
+    withExtendedLifetime(old) {}
   }
 
+  /// - Parameter offset: at most some decades.
   func setDateOffset(_ offset: Int64, of owner: Owner) { owners[owner].dateOffset = offset }
 
   /// Returns the date of an owner, in nanoseconds since 1970.
@@ -130,25 +149,32 @@ final class Scheduler: @unchecked Sendable {
     switch owners[item.owner].state {
     case .running: ready.append(item)
     case .paused: owners[item.owner].parked.append(item)
+    case .crashed where item.isActor: ready.append(Item(owner: Self.world, step: item.step))
     case .crashed: break
     }
   }
 
-  /// Returns the owner of a task: the one that was current when the task was first seen.
-  private func owner(ofTask task: UInt64) -> Owner {
-    guard task != 0 else { return current }
+  /// Returns the owner of a task: the one that was current when the task was first seen. `nil` for a task that began
+  /// before the simulation.
+  private func owner(ofTask task: UInt64) -> Owner? {
+    let first = firstTask ?? task
+    firstTask = first
     return tasks.withLock { [current] owners in
       if let owner = owners[task] { return owner }
+      guard task >= first else { return nil }
       owners[task] = current
       return current
     }
   }
 
-  private func enqueue(_ job: UnsafeMutableRawPointer, _ work: Work?, at time: Int64?) {
+  /// Adds a job. Returns false if it is not the simulation's.
+  private func enqueue(_ job: UnsafeMutableRawPointer, _ work: Work?, at time: Int64?) -> Bool {
     // Jobs with their own function may be libdispatch's, and have no task.
-    let owner = work == nil ? owner(ofTask: clsimulation_task(job)) : current
-    let item = Item(owner: owner, step: .job(job, work))
+    let task = work == nil ? clsimulation_task(job) : 0
+    guard let owner = task == 0 ? current : owner(ofTask: task) else { return false }
+    let item = Item(owner: owner, step: .job(job, work), isActor: work == nil && task == 0)
     if let time { timers.insert(item, at: max(time, now)) } else { add(item) }
+    return true
   }
 
   // MARK: Running
@@ -169,17 +195,20 @@ final class Scheduler: @unchecked Sendable {
     var callbacks = clsimulation_world(
       context: context,
       enqueue: { context, job, work in
-        guard let context, let job else { return }
-        Unmanaged<Scheduler>.fromOpaque(context).takeUnretainedValue().enqueue(job, work, at: nil)
+        guard let context, let job else { return false }
+        return Unmanaged<Scheduler>.fromOpaque(context).takeUnretainedValue().enqueue(job, work, at: nil)
       },
       enqueue_at: { context, time, job, work in
         guard let context, let job else { return }
-        Unmanaged<Scheduler>.fromOpaque(context).takeUnretainedValue().enqueue(job, work, at: time)
-      },
-      is_own: { context, task in
-        guard let context else { return false }
-        return Unmanaged<Scheduler>.fromOpaque(context).takeUnretainedValue().tasks.withLock { $0[task] != nil }
+        _ = Unmanaged<Scheduler>.fromOpaque(context).takeUnretainedValue().enqueue(job, work, at: time)
       })
+    Self.running.withLock { $0 = tasks }
+    defer { Self.running.withLock { $0 = nil } }
+    clsimulation_set_origin { task in
+      if Scheduler.buried.withLock({ $0.contains(task) }) { return CLSIMULATION_ENDED }
+      let own = Scheduler.running.withLock { $0 }
+      return own?.withLock { $0[task] != nil } == true ? CLSIMULATION_RUNNING : CLSIMULATION_NONE
+    }
     switch clsimulation_enter(&callbacks, seed) {
     case CLSIMULATION_ENTERED: break
     case CLSIMULATION_BUSY: throw .busy
@@ -193,6 +222,7 @@ final class Scheduler: @unchecked Sendable {
         _ = finish(.stalled)
         throw .foreignThread
       }
+      if stepsAtOnce > Self.mostStepsAtOnce { return finish(.busy) }
       if runOne() { continue }
       guard let next = nextTime() else { return finish(.stalled) }
       if next > end { return finish(.outOfTime) }
@@ -206,6 +236,8 @@ final class Scheduler: @unchecked Sendable {
     case ended
     /// Nothing will ever happen again.
     case stalled
+    /// Tasks run without end while no time passes.
+    case busy
     case outOfTime
   }
 
@@ -219,6 +251,7 @@ final class Scheduler: @unchecked Sendable {
     guard count > 0 else { return false }
     let choice = count == 1 ? 0 : random.next(below: count)
     steps += 1
+    stepsAtOnce += 1
     if choice < ready.count {
       ready.swapAt(choice, ready.count - 1)
       run(ready.removeLast())
@@ -260,24 +293,29 @@ final class Scheduler: @unchecked Sendable {
   }
 
   private func advance(to time: Int64) {
+    if time > now { stepsAtOnce = 0 }
     now = max(now, time)
     while let item = timers.removeFirst(until: now) { add(item) }
   }
 
   /// The tasks of simulations that ended before their tasks.
   private static let buried = Lock<Set<UInt64>>([])
+  /// The tasks of the simulation that runs.
+  private static let running = Lock<Lock<[UInt64: Owner]>?>(nil)
 
-  /// Makes sure that no task continues when something outside of the simulation, such as a thread, resumes it later.
+  /// Makes sure that no task continues when a thread outside of the simulation resumes it later.
   func buryTasks() {
     let own = tasks.withLock { Array($0.keys) }
     Self.buried.withLock { $0.formUnion(own) }
-    clsimulation_set_buried { task in Scheduler.buried.withLock { $0.contains(task) } }
   }
 
-  /// Releases what has not run, for the end of a simulation.
+  /// Releases everything that has not run, for the end of a simulation.
   func forgetAll() {
+    // Released last, because loops that end resume tasks, which must find that their owners have crashed.
+    let old = (owners, ready, timers)
+    for owner in owners.indices { owners[owner] = OwnerRecord(state: .crashed) }
     ready = []
     timers = TimerQueue()
-    for owner in owners.indices { owners[owner] = OwnerRecord(state: .crashed) }
+    withExtendedLifetime(old) {}
   }
 }

@@ -25,7 +25,8 @@ public final class SimulatedWorld {
 
   /// Adds machines that run a program.
   ///
-  /// The simulation goes on until the programs of all such machines have ended. After a crash, the program runs anew.
+  /// The simulation continues until the programs of all such machines have ended. After a crash, the program runs again,
+  /// even if it had ended.
   ///
   /// - Parameters:
   ///   - name: the name. If there are several machines, it is followed by `-1`, `-2` and so on.
@@ -37,7 +38,8 @@ public final class SimulatedWorld {
     core.addMachines(name, count: count, isAwaited: true, program)
   }
 
-  /// Adds machines that answer the requests to an origin. They are named after its host, and the simulation does not
+  /// Adds machines that answer the requests to an origin. They are named after its host: `api.example`, and with the
+  /// port if another machine has that name; with several machines, `api.example-1` and so on. The simulation does not
   /// wait for them.
   ///
   /// ```swift
@@ -58,10 +60,11 @@ public final class SimulatedWorld {
   ) throws(ConfigurationError) {
     let origin = try Origin(origin)
     core.hosts.append(origin.host)
+    let name = core.names.contains(origin.host) ? "\(origin.host):\(origin.port)" : origin.host
     let listen = { [unowned core] machine in
       core.serve(origin, on: machine, identity: identity, http2: http2, answer)
     }
-    core.addMachines(origin.host, count: count, isAwaited: false, listen: listen) { _ in }
+    core.addMachines(name, count: count, isAwaited: false, listen: listen) { _ in }
   }
 
   /// Adds promises that the run must keep.

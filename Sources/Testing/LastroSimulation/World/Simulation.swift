@@ -23,12 +23,13 @@ internal import LastroSupport
 /// everything, one step after the other; a seed decides what runs next, how long the network takes, and which faults
 /// occur. The same seed gives the same run.
 ///
-/// Code that waits for threads, queues, files or executors of its own cannot be simulated: a run in which such a thread
-/// resumes a task throws a `ConfigurationError`, and so does one that waits for something outside. Sleeps with a
-/// tolerance belong to these. Hash values are the same in every process that links this module, because the order of
-/// a dictionary must not differ between runs.
+/// Code that waits for threads, queues, timers or executors of its own cannot be simulated: a run in which such a thread
+/// resumes a task throws a `ConfigurationError`, and one that waits for something outside fails. Sleeps with a
+/// tolerance cannot be simulated either. Random identifiers (`UUID()`) are not seeded. Hash values are the same in every
+/// process that links this module, because the order of a dictionary must not differ between runs.
 ///
-/// Runs of a process take place one at a time. Expectations of a test framework are not seen within the simulation: let
+/// Each run takes place on a thread of its own, and the runs of a process one at a time. Cancelling the caller's task
+/// ends a series of runs between two of them. Expectations of a test framework are not seen within the simulation: let
 /// programs throw errors, and check the ``SimulationTrace`` afterwards.
 public struct Simulation: Sendable {
   private let build: @Sendable (SimulatedWorld) throws -> Void
@@ -37,8 +38,10 @@ public struct Simulation: Sendable {
   /// Creates a simulation. Nothing runs yet.
   ///
   /// - Parameters:
-  ///   - limit: the virtual time after which a run ends in any case, and fails. Default 10 minutes.
-  ///   - build: sets up the world. It is called for each run, so that runs do not share state.
+  ///   - limit: the virtual time after which a run ends in any case, and fails. Default 10 minutes. A run without a
+  ///     pause in virtual time fails after five million steps.
+  ///   - build: sets up the world. It is called for each run, within the simulation, so that runs share no state that
+  ///     it makes.
   public init(limit: Duration = .seconds(600), build: @escaping @Sendable (SimulatedWorld) throws -> Void) {
     self.limit = limit
     self.build = build
@@ -49,7 +52,8 @@ public struct Simulation: Sendable {
   /// - Parameters:
   ///   - seed: the seed of everything that is random.
   ///   - order: another number for the order of what could run at the same time. Default 0.
-  ///   - instances: the maximum number of machines of one name. Default `nil`: as many as `build` asks for.
+  ///   - instances: the maximum number of machines with the same program; servers do not count. Default `nil`: as many
+  ///     as `build` asks for.
   ///   - faults: the faults. Default: none.
   /// - Returns: the record of the run.
   /// - Throws: ``SimulationFailure`` if a promise is broken, or a program has not ended within the limit;

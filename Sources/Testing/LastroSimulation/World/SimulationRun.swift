@@ -16,25 +16,18 @@ struct SimulationRun {
     limit: Duration
   ) throws {
     let core = WorldCore(seed: seed, order: order, instances: instances)
-    try build(SimulatedWorld(core))
-    guard core.machines.contains(where: \.isAwaited) else {
-      throw ConfigurationError(
-        "the simulation has no machine that runs a program", hint: "add one with world.machine(_:count:program:)")
-    }
-    try core.network.defaultConditions.check()
-    programs = core.programs
-    let faults = plan.faults(seed: seed, machines: core.machines.map(\.name), hosts: core.hosts)
     let end = Scheduler.start + max(0, limit.inNanoseconds)
+    var faults: [SimulatedFault] = [], running: [String] = []
+    var problem: (any Error)?
     let outcome: Scheduler.Outcome
-    var running: [String] = []
     do throws(SimulationRefusal) {
       (outcome, trace) = try core.scheduler.run(
         seed: seed, until: end,
         prepare: {
-          for machine in core.machines { core.start(machine) }
-          for fault in faults { core.schedule(fault) }
+          // The world is built in its own time, and with its own random numbers.
+          do { faults = try Self.prepare(core, build, plan) } catch { problem = error }
         },
-        isOver: { core.isOver },
+        isOver: { problem != nil || core.isOver },
         finish: { outcome in
           running = core.running
           if outcome != .ended { core.scheduler.buryTasks() }
@@ -43,11 +36,37 @@ struct SimulationRun {
     } catch {
       throw error.error
     }
+    if let problem { throw problem }
+    programs = core.programs
     failure = Self.brokenPromise(core.properties, outcome, trace, running, limit).map { [trace] name, violation in
       SimulationFailure(
         property: name, violation: violation, seed: seed, order: order, instances: instances, faults: faults,
         trace: trace)
     }
+  }
+
+  /// Builds the world, starts its machines, and schedules the faults, which it returns.
+  private static func prepare(
+    _ core: WorldCore, _ build: (SimulatedWorld) throws -> Void, _ plan: FaultPlan
+  ) throws -> [SimulatedFault] {
+    try build(SimulatedWorld(core))
+    if let problem = core.problem { throw problem }
+    guard core.machines.contains(where: \.isAwaited) else {
+      throw ConfigurationError(
+        "the simulation has no machine that runs a program", hint: "add one with world.machine(_:count:program:)")
+    }
+    try core.network.check()
+    let faults = plan.faults(seed: core.seed, machines: core.machines.map(\.name), hosts: core.hosts)
+    for fault in faults {
+      try fault.check()
+      guard let name = fault.machines.first(where: { !core.names.contains($0) }) else { continue }
+      throw ConfigurationError(
+        "a fault names the machine \(name), which the simulation does not have",
+        hint: "use one of \(core.names.sorted().joined(separator: ", "))")
+    }
+    for machine in core.machines { core.start(machine) }
+    for fault in faults { core.schedule(fault) }
+    return faults
   }
 
   private static func brokenPromise(
@@ -65,6 +84,7 @@ struct SimulationRun {
         "everyProgramEnds",
         "\(names) waits for something that never happens, or happens outside of the simulation, such as in a thread"
       )
+    case .busy: return ("everyProgramEnds", "tasks run without end while no time passes, and \(names) did not end")
     case .outOfTime: return ("everyProgramEnds", "\(names) did not end within \(limit)")
     }
   }

@@ -19,6 +19,11 @@ final class WorldCore: @unchecked Sendable {
   var properties: [SimulationProperty] = []
   /// The hosts of servers, in the order in which they were added.
   var hosts: [String] = []
+  /// The names of all machines, including those beyond the maximum number.
+  private(set) var names: Set<String> = []
+  private var baseNames: Set<String> = []
+  /// The reason why the world cannot run.
+  private(set) var problem: ConfigurationError?
   private var random: SeededGenerator
   private var connections = 0
   /// The event loops of all starts, which the far ends of their connections refer to.
@@ -40,10 +45,13 @@ final class WorldCore: @unchecked Sendable {
   // MARK: Machines
 
   /// - Parameter listen: called at each start, before the program runs.
+  /// - Throws: an error for a name that another machine has.
   func addMachines(
     _ name: String, count: Int, isAwaited: Bool, listen: ((MachineCore) -> Void)? = nil,
     _ body: @escaping @Sendable (SimulatedMachine) async throws -> Void
   ) {
+    names.formUnion(count <= 1 ? [name] : (1...count).map { "\(name)-\($0)" })
+    if !baseNames.insert(name).inserted { problem = problem ?? .duplicateMachine(name) }
     let shown = max(1, isAwaited ? min(count, instances ?? count) : count)
     if isAwaited { programs[name] = shown }
     for number in 1...shown {
@@ -81,14 +89,16 @@ final class WorldCore: @unchecked Sendable {
   /// The names of the machines whose programs have not ended.
   var running: [String] { machines.filter { $0.isAwaited && !$0.hasEnded }.map(\.name) }
 
-  func crash(_ machine: MachineCore) {
-    guard scheduler.state(of: machine.owner) != .crashed else { return }
+  /// Returns false if the machine had crashed already.
+  func crash(_ machine: MachineCore) -> Bool {
+    guard scheduler.state(of: machine.owner) != .crashed else { return false }
     machine.loop?.closeAll()
     machine.resetAccepted()
     machine.loop = nil
     scheduler.crash(machine.owner)
     machine.eventLoop = nil
     trace.abandonCalls(of: machine.name, at: elapsed)
+    return true
   }
 
   func restart(_ machine: MachineCore) {
@@ -126,7 +136,7 @@ final class WorldCore: @unchecked Sendable {
     _ answer: @escaping @Sendable (LoopbackRequest) async throws -> LoopbackResponse
   ) {
     let service = SimulatedNetwork.Service(
-      machine: machine, identity: identity, speaksHTTP2: http2 && origin.scheme == "https"
+      machine: machine, owner: machine.owner, identity: identity, speaksHTTP2: http2 && origin.scheme == "https"
     ) { [unowned self] far, isHTTP2 in
       connections += 1
       machine.add(far)
@@ -159,7 +169,7 @@ final class WorldCore: @unchecked Sendable {
       var response = LoopbackResponse(status: 500)
       do { response = try await answer(given) } catch { log("\(name): the server has failed: \(error)") }
       trace.setResponse(
-        status: response.fault == nil ? response.status : nil, wasRefused: response.wasNotProcessed, ofRequest: index)
+        status: response.sentStatus(over: given), wasRefused: response.wasNotProcessed(over: given), ofRequest: index)
       session.value.respond(response, to: given)
     }
   }
@@ -188,6 +198,7 @@ final class WorldCore: @unchecked Sendable {
     // Tasks that never end keep this object, and not what it refers to.
     scheduler.forgetAll()
     network.forgetAll()
+    for machine in machines { (machine.loop, machine.eventLoop) = (nil, nil) }
     machines = []
     loops = []
     return trace
@@ -197,6 +208,24 @@ final class WorldCore: @unchecked Sendable {
 }
 
 extension LoopbackResponse {
-  /// Whether it says that the request was not processed.
-  fileprivate var wasNotProcessed: Bool { fault == .refusedStream || fault == .goAway }
+  /// Returns whether it says, over the version of a request, that the request was not processed.
+  fileprivate func wasNotProcessed(over request: LoopbackRequest) -> Bool {
+    request.stream != nil && (fault == .refusedStream || fault == .goAway)
+  }
+
+  /// Returns the status that the client gets over the version of a request; `nil` without a whole response.
+  fileprivate func sentStatus(over request: LoopbackRequest) -> Int? {
+    guard let fault else { return status }
+    // Over HTTP/1.1, the faults of HTTP/2 are a response.
+    if case .http2 = fault.kind, request.stream == nil { return 500 }
+    return nil
+  }
+}
+
+extension ConfigurationError {
+  fileprivate static func duplicateMachine(_ name: String) -> Self {
+    Self(
+      "two machines of the simulation are named \(name)",
+      hint: "give them other names, or add them at once with `count:`")
+  }
 }
