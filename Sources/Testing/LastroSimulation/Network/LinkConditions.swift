@@ -62,7 +62,8 @@ extension Duration {
     let (seconds, attoseconds) = components
     let (whole, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     let longest = Int64.max / 4
-    return isTooLong ? (seconds < 0 ? -longest : longest)
+    return isTooLong
+      ? (seconds < 0 ? -longest : longest)
       : max(-longest, min(longest, whole + attoseconds / 1_000_000_000))
   }
 }
