@@ -40,6 +40,7 @@ final class TLSStream: LoopStream {
   let facts: StreamFacts
   private let below: any ByteStream
   var runsOnLoops: Bool { (below as? any LoopStream)?.runsOnLoops == true }
+  var hasEnded: Bool { below.isKnownToHaveEnded }
   private let state: Lock<State>
 
   private init(_ session: TLSSession, over below: any ByteStream) {

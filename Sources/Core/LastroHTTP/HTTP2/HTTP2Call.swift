@@ -22,6 +22,7 @@ final class HTTP2Call: ExchangeRunner {
   private var held: [UInt8] = []
   /// The number of delivered bytes for which the server was given no new credit, because the reader has not taken them.
   private var unread = 0
+  private var hasInterimResponse = false
   /// Whether the response is complete, apart from the held bytes.
   private var isWhole = false
   /// The time of the next look at the rest of the request, once the response is complete; `.max` before.
@@ -57,6 +58,7 @@ final class HTTP2Call: ExchangeRunner {
   // MARK: Receiving
 
   func received(interim head: ResponseHead) {
+    hasInterimResponse = true
     exchange.receivedBytes()
     exchange.received(interim: head)
   }
@@ -154,11 +156,14 @@ final class HTTP2Call: ExchangeRunner {
     switch ending {
     case .whole: becameWhole()
     case .unprocessed(let reason): unprocessed(reason, ending)
-    // An interim response shows that the server has seen the request.
-    case .lost where exchange.firstByteAt == nil && exchange.host.sendAgain(exchange, isUnprocessed: false): break
+    case .lost where mayBeUnseen && exchange.host.sendAgain(exchange, isUnprocessed: false): break
     default: exchange.fail(transportError(ending))
     }
   }
+
+  /// Whether no head of a response has arrived, not even an interim one, which shows that the server has seen the
+  /// request.
+  private var mayBeUnseen: Bool { exchange.receiver.route.response == nil && !hasInterimResponse }
 
   private func becameWhole() {
     isWhole = true

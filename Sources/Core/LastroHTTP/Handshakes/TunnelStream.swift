@@ -8,6 +8,7 @@ internal import LastroSupport
 package final class TunnelStream: LoopStream {
   package let facts: StreamFacts
   package var runsOnLoops: Bool { (below as? any LoopStream)?.runsOnLoops == true }
+  package var hasEnded: Bool { early.withLock { $0.isEmpty } && below.isKnownToHaveEnded }
   private let below: any ByteStream
   private let early: Lock<Data>
 

@@ -83,9 +83,10 @@ final class StreamLink: Link {
   var hasInput: Bool { hidesInput }
   var mayHaveMore: Bool { hidesInput }
 
-  /// Also returns true if a read has ended whose event is not processed yet.
+  /// Also returns true if a read has ended whose event is not processed yet, or if the stream has ended and the task that
+  /// reads has not resumed.
   func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool) -> Bool {
-    hidesInput || reference.wasRead.load(ordering: .acquiring)
+    hidesInput || reference.wasRead.load(ordering: .acquiring) || stream.isKnownToHaveEnded
   }
 
   private func readOn() {

@@ -34,6 +34,7 @@ final class WispStream: LoopStream {
   let facts: StreamFacts
   private let below: any ByteStream
   var runsOnLoops: Bool { (below as? any LoopStream)?.runsOnLoops == true }
+  var hasEnded: Bool { below.isKnownToHaveEnded }
   private let time: TimeSource
   private let state = Watched(State())
   /// Held while frames are opened, with a separate lock for sealing, so that neither direction waits for the other.

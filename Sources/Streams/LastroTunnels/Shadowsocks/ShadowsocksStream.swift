@@ -87,6 +87,7 @@ final class ShadowsocksStream: LoopStream {
   private let address: [UInt8]
   private let below: any ByteStream
   var runsOnLoops: Bool { (below as? any LoopStream)?.runsOnLoops == true }
+  var hasEnded: Bool { below.isKnownToHaveEnded }
   private let time: TimeSource
   private let state = Watched(State())
   /// Held while chunks are opened, so that neither direction waits for the other.

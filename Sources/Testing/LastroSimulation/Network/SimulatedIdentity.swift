@@ -56,6 +56,6 @@ public struct SimulatedIdentity: Sendable, Hashable {
   }
 
   private func refusal(_ code: FailureCode, _ message: String) -> TransportError {
-    TransportError(stage: .tls, code: code, message: message, hint: "change the SimulatedIdentity of the server")
+    TransportError(stage: .tls, code: code, message: message, hint: "give the server another identity")
   }
 }

@@ -197,7 +197,7 @@ extension TransportError {
   static func simulatedNameNotFound(_ host: String) -> Self {
     Self(
       stage: .resolve, code: .hostNotFound, message: "cannot resolve \(host): no machine of the simulation serves it",
-      hint: "serve it with world.server, or wait until the fault has ended")
+      hint: "add a server for it, or wait until the fault has ended")
   }
 
   static func simulatedRefusal(by authority: String) -> Self {

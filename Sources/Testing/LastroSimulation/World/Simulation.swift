@@ -102,7 +102,7 @@ public struct Simulation: Sendable {
     _ seed: UInt64, _ order: UInt64, _ instances: Int?, _ faults: FaultPlan
   ) async throws -> SimulationRun {
     if let instances, instances < 1 {
-      throw ConfigurationError("instances is \(instances)", hint: "give 1 or more, or nil")
+      throw ConfigurationError("instances is \(instances)", hint: "give 1 or more")
     }
     return try await withCheckedThrowingContinuation { continuation in
       // A thread of its own, because that of the caller runs a task.

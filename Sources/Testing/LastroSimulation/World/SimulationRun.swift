@@ -53,7 +53,7 @@ struct SimulationRun {
     if let problem = core.problem { throw problem }
     guard core.machines.contains(where: \.isAwaited) else {
       throw ConfigurationError(
-        "the simulation has no machine that runs a program", hint: "add one with world.machine(_:count:program:)")
+        "the simulation has no machine that runs a program", hint: "add a machine with a program to the world")
     }
     try core.network.check()
     let faults = plan.faults(seed: core.seed, machines: core.machines.map(\.name), hosts: core.hosts)

@@ -226,6 +226,6 @@ extension ConfigurationError {
   fileprivate static func duplicateMachine(_ name: String) -> Self {
     Self(
       "two machines of the simulation are named \(name)",
-      hint: "give them other names, or add them at once with `count:`")
+      hint: "give them other names, or add them with one call and a count")
   }
 }

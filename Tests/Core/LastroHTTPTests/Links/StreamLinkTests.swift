@@ -54,8 +54,61 @@ private final class CountingStream: ByteStream {
   func close() { base.close() }
 }
 
+/// A stream whose reader does not learn of the end before the stream is closed.
+private final class HeldEndStream: LoopStream {
+  let runsOnLoops = false
+  private let base: MemoryStream
+  private let state = Watched((hasEnded: false, isClosed: false))
+
+  init(_ base: MemoryStream) { self.base = base }
+
+  var facts: StreamFacts { base.facts }
+  var hasEnded: Bool { state.read { $0.hasEnded } }
+
+  func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
+    if let data = try await base.read(upTo: maximum, within: limit) { return data }
+    state.change { $0.hasEnded = true }
+    _ = await state.wait { $0.isClosed }
+    return nil
+  }
+
+  func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+    try await base.write(data, within: limit)
+  }
+
+  func finishWriting(within limit: Duration?) async throws(TransportError) {
+    try await base.finishWriting(within: limit)
+  }
+
+  func close() {
+    state.change { $0.isClosed = true }
+    base.close()
+  }
+}
+
 @Suite("Links over streams", .timeLimit(.minutes(5)))
 struct StreamLinkTests {
+  @Test("No request is sent on a stream that has ended, although the task that reads it has not resumed")
+  func heldEnd() async throws {
+    let streams = Lock([HeldEndStream]())
+    let server = MemoryServer { far, _ in
+      _ = try await far.readHead()
+      try await far.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
+      far.close()
+    }
+    let transport = try DialerTransport(
+      over: WrappingDialer(below: server.dialer) { stream in
+        let held = HeldEndStream(stream)
+        streams.withLock { $0.append(held) }
+        return held
+      })
+    for number in 1...3 {
+      let answer = try await transport.execute(.to("/", .post))
+      #expect(answer.body.bytes.map { String(decoding: $0, as: UTF8.self) } == "fine")
+      #expect(await eventually { streams.withLock { $0.count == number && $0.last?.hasEnded == true } })
+    }
+  }
+
   private static let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"
 
   @Test("At most one read and one write are pending, and no read asks for more than the free space")
