@@ -94,7 +94,7 @@ struct StreamLinkTests {
     let server = MemoryServer { far, _ in
       _ = try await far.readHead()
       try await far.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
-      far.close()
+      far.stream.close()
     }
     let transport = try DialerTransport(
       over: WrappingDialer(below: server.dialer) { stream in
