@@ -16,13 +16,14 @@ CHECK += [word for path in BUILD.glob("CL*.build/module.modulemap") for word in 
 
 
 def work(name):
-    """Returns the instructions that the compiler executes. Its seconds vary."""
+    """Returns the instructions that the compiler executes."""
     job = subprocess.check_output([*CHECK, f"{FOLDER}{name}.swift", "-driver-print-jobs"], text=True)
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *shlex.split(job)]
     printed = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=True).stderr
     return int(re.search(r"Collected : (\d+)", printed)[1])
 
 
+work("")  # Fills a cache.
 guesses, spelled = work(""), work("SpelledOut")
 print(f"first guesses: {guesses / spelled:.2f} times the instructions of the spelled-out calls")
 taught = f"{FOLDER}Taught.swift"

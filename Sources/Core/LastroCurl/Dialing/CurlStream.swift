@@ -8,7 +8,7 @@ internal import LastroSupport
 /// The user's end of a stream of bytes or datagrams. It posts operations to the loop that has the other end.
 final class CurlStream: LoopStream {
   let runsOnLoops = true
-  var hasEnded: Bool { dial.failure != nil }
+  var hasEnded: Bool { dial.peerHasEnded || dial.failure != nil }
   let facts: StreamFacts
   /// The verified chain of the server; `nil` for plain text and for datagrams.
   let trust: ServerTrust?

@@ -103,6 +103,7 @@ final class DialedStream: OpenDescriptor {
       if code == CURLE_AGAIN { break }
       guard code == CURLE_OK, count > 0 else {
         readEnd = readingEnd(code)
+        session.dial.recordPeerEnd()
         if total == 0 { return readEnd }
         break
       }

@@ -4,6 +4,7 @@ internal import FoundationEssentials
 internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
+internal import Synchronization
 
 /// The answer to a request to a stream. It is given once: by the loop, or by the task that gives the request up. A
 /// second answer is rejected, which tells the loop to keep bytes that no task took.
@@ -50,6 +51,7 @@ final class StreamDial: Sendable {
   // The stream refers to the dial. The dial refers to the stream only until the caller takes the answer.
   let answer = StreamOperation<CurlStream>()
   private let ending = Lock(TransportError?.none)
+  private let peerEnded = Atomic<Bool>(false)
 
   init(
     _ kind: Kind, _ request: DialRequest, host: HostName, target: TrustTarget, protocols: [UInt8],
@@ -94,6 +96,11 @@ final class StreamDial: Sendable {
 
   /// The reason why the stream ended, as both sides see it; `nil` while it is open.
   var failure: TransportError? { ending.withLock { $0 } }
+
+  /// Whether the peer has ended its direction, although a task that reads may not have learned that yet.
+  var peerHasEnded: Bool { peerEnded.load(ordering: .acquiring) }
+
+  func recordPeerEnd() { peerEnded.store(true, ordering: .releasing) }
 
   /// Records the reason why the stream ended. The first reason is kept.
   func recordEnd(_ error: TransportError) {
