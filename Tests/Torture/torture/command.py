@@ -19,7 +19,7 @@ def read(arguments):
     parser = argparse.ArgumentParser(prog="run", description=__doc__)
     parser.add_argument("program", type=pathlib.Path, help="the program lastro")
     parser.add_argument("--calls", default=",".join(CALLS), help="calls, separated by commas; default: all")
-    parser.add_argument("--few", action="store_true", help="three calls, and the allocations of every ninth call stack")
+    parser.add_argument("--few", action="store_true", help="three calls, and the allocations of every 25th call stack")
     parser.add_argument("--kinds", default=",".join([*KINDS, "memory"]), help="kinds of failures, separated by commas")
     parser.add_argument("--every", type=int, default=1, help="fail only the allocations of every so many-th call stack")
     parser.add_argument("--only", help="one failure, such as read:3, as a finding names it")
@@ -31,7 +31,7 @@ def read(arguments):
     parser.add_argument("--known", type=pathlib.Path, default=HERE / "known.txt", help="file of failures of libraries")
     options = parser.parse_args(arguments)
     if options.few:
-        options.calls, options.every = "get,post-tls,save", 9
+        options.calls, options.every = "get-tls,post-http2,download", 25
     return options
 
 
