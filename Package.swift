@@ -170,7 +170,7 @@ let package = Package(
     // that links it has replaced functions.
     Floor.testing.target(
       "LastroSimulation",
-      ["CLastroSimulation", "Lastro", "LastroHTTP", "LastroSupport", "LastroTesting", httpTypes]),
+      ["CLastroSimulation", "Lastro", "LastroHTTP", "LastroSupport", "LastroTesting", "LastroWire", httpTypes]),
 
     // MARK: Tools
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Lastro
+
 /// The faults of a simulation's runs.
 public struct FaultPlan: Sendable, Hashable {
   /// A kind of fault that a plan draws.
@@ -57,28 +59,28 @@ public struct FaultPlan: Sendable, Hashable {
       if case .given(let faults) = source { return faults }
       return []
     }
-    var random = SeededGenerator(seed &+ 3)
+    let random = RandomSource.seeded(seed &+ 3)
     guard most > 0, !kinds.isEmpty, machines.count > 1 else { return [] }
-    let count = random.next(below: most + 1)
+    let count = random.number(below: most + 1)
     return (0..<count).map { _ in
-      let start = Duration.milliseconds(random.next(below: max(1, Int(duration.inNanoseconds / 1_000_000))))
-      let length = Duration.milliseconds(1 + random.next(below: 10_000))
-      let first = random.next(below: machines.count)
-      let second = (first + 1 + random.next(below: machines.count - 1)) % machines.count
+      let start = Duration.milliseconds(random.number(below: max(1, Int(duration.inNanoseconds / 1_000_000))))
+      let length = Duration.milliseconds(1 + random.number(below: 10_000))
+      let first = random.number(below: machines.count)
+      let second = (first + 1 + random.number(below: machines.count - 1)) % machines.count
       let (a, b) = (machines[first], machines[second])
-      switch kinds[random.next(below: kinds.count)] {
+      switch kinds[random.number(below: kinds.count)] {
       case .partition: return .partition(a, b, at: start, for: length)
       case .crash: return .crash(a, at: start, restartAfter: length)
       case .pause: return .pause(a, at: start, for: length)
       case .clockStep:
-        return .clockStep(a, at: start, by: .milliseconds(random.next(below: 7_200_000) - 3_600_000))
+        return .clockStep(a, at: start, by: .milliseconds(random.number(below: 7_200_000) - 3_600_000))
       case .resetConnections: return .resetConnections(a, b, at: start)
       case .lostName:
         guard !hosts.isEmpty else { return .partition(a, b, at: start, for: length) }
-        return .lostName(hosts[random.next(below: hosts.count)], at: start, for: length)
+        return .lostName(hosts[random.number(below: hosts.count)], at: start, for: length)
       case .slowLink:
         let conditions = LinkConditions(
-          delay: .milliseconds(random.next(below: 2_000)), loss: Double(random.next(below: 50)) / 100)
+          delay: .milliseconds(random.number(below: 2_000)), loss: Double(random.number(below: 50)) / 100)
         return .slowLink(a, b, conditions, at: start, for: length)
       }
     }

@@ -42,7 +42,7 @@ public struct SimulatedFault: Sendable, Hashable, CustomStringConvertible {
     Self(kind: .crash(machine), start: start, duration: duration)
   }
 
-  /// Stops a machine, as a suspended virtual machine is stopped. Its clocks go on.
+  /// Stops a machine, as a suspended virtual machine is stopped. Its clocks continue.
   public static func pause(_ machine: String, at start: Duration, for duration: Duration) -> Self {
     Self(kind: .pause(machine), start: start, duration: duration)
   }

@@ -108,7 +108,7 @@ package final class MemoryLink: Link {
     far.nearHasClosed()
   }
 
-  // MARK: What the far end does
+  // MARK: Calls by the far end
 
   package func arrived(_ bytes: [UInt8]) {
     guard !isClosed, end == nil else { return }

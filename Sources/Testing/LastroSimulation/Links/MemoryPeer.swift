@@ -103,7 +103,7 @@ package final class MemoryPeer {
     host.after(delay) { path.carry(count, toPeer: toPeer, arrive) }
   }
 
-  // MARK: What a script does
+  // MARK: Actions of a script
 
   package var now: Duration { .nanoseconds(host.now) }
 

@@ -13,7 +13,7 @@ internal import Lastro
 public struct LinkConditions: Sendable, Hashable {
   /// The time that bytes take in one direction. Default 1 ms.
   public var delay: Duration
-  /// The longest addition to the delay, drawn anew for each write. Default zero.
+  /// The longest addition to the delay, drawn for each write. Default zero.
   public var jitter: Duration
   /// The share of writes that are lost at first, 0 up to 0.9. Each loss delays the bytes by the time until they are sent
   /// again: 200 ms, and twice as long for each further loss (RFC 6298). Default 0.
@@ -42,7 +42,7 @@ public struct LinkConditions: Sendable, Hashable {
   }
 
   /// Returns the time between a write and its arrival, in nanoseconds, without the time that its bytes take.
-  func travelTime(_ random: inout SeededGenerator) -> Int64 {
+  func travelTime(_ random: RandomSource) -> Int64 {
     var time = max(0, delay.inNanoseconds)
     if jitter > .zero { time += Int64(random.unit() * Double(jitter.inNanoseconds)) }
     guard loss > 0 else { return time }

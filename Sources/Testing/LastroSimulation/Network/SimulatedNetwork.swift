@@ -38,11 +38,11 @@ final class SimulatedNetwork {
   private var services: [String: [Service]] = [:]
   /// The paths with writes that a partition holds back, in the order of their first such write.
   private var waiting: [SimulatedPath] = []
-  private var random: SeededGenerator
+  private let random: RandomSource
 
   init(_ scheduler: Scheduler, seed: UInt64) {
     self.scheduler = scheduler
-    random = SeededGenerator(seed)
+    random = .seeded(seed)
   }
 
   // MARK: Conditions
@@ -70,7 +70,7 @@ final class SimulatedNetwork {
     for conditions in particular.values { try conditions.check() }
   }
 
-  func travelTime(_ conditions: LinkConditions) -> Int64 { conditions.travelTime(&random) }
+  func travelTime(_ conditions: LinkConditions) -> Int64 { conditions.travelTime(random) }
 
   func isCut(_ a: MachineCore, _ b: MachineCore) -> Bool { cuts[Pair(a.name, b.name)] ?? 0 > 0 }
 
@@ -126,7 +126,7 @@ final class SimulatedNetwork {
         outcome(.failure(.simulatedNameNotFound(name)))
       }
     }
-    let service = found[random.next(below: found.count)]
+    let service = found[random.number(below: found.count)]
     let path = SimulatedPath(self, from: client, to: service.machine, service.owner)
     paths.append(path)
     let refused = { outcome(.failure(.simulatedRefusal(by: authority))) }

@@ -2,6 +2,7 @@
 
 internal import Lastro
 internal import LastroTesting
+internal import LastroWire
 
 /// The server's side of an HTTP/1.1 connection. It answers one request after the other.
 final class HTTP1ServerSession: ServerSession {
@@ -10,7 +11,7 @@ final class HTTP1ServerSession: ServerSession {
   private let handle: (LoopbackRequest, any ServerSession) -> Void
   /// The request whose body is being read.
   private var current: LoopbackRequest?
-  private var chunks: ChunkedBody?
+  private var chunks: ChunkMachine?
   /// Whether a request waits for its response. Later ones wait for it.
   private var isAnswering = false
   private var isOver = false
@@ -49,7 +50,7 @@ final class HTTP1ServerSession: ServerSession {
     }
     current = LoopbackRequest(head, connection: number)
     current?.isComplete = !head.hasBody
-    chunks = head.isChunked ? ChunkedBody() : nil
+    chunks = head.isChunked ? ChunkMachine() : nil
     if head["Expect"]?.lowercased() == "100-continue" { far.send("HTTP/1.1 100 Continue\r\n\r\n") }
     return true
   }
@@ -58,12 +59,12 @@ final class HTTP1ServerSession: ServerSession {
   private func readBody(_ far: MemoryPeer) -> Bool {
     guard let request = current, !request.isComplete else { return current != nil }
     if chunks != nil {
-      guard let isOver = chunks?.read(&far.received) else {
+      do {
+        guard try readChunks(far) else { return false }
+      } catch {
         send(LoopbackResponse(status: 400), to: request.method, closing: true)
         return false
       }
-      guard isOver else { return false }
-      current?.body = chunks?.bytes ?? []
     } else {
       let length = request.head["Content-Length"].flatMap { Int($0) } ?? 0
       guard far.received.count >= length else { return false }
@@ -71,6 +72,22 @@ final class HTTP1ServerSession: ServerSession {
       far.received.removeFirst(length)
     }
     current?.isComplete = true
+    return true
+  }
+
+  /// Reads what has arrived of a body in chunks. Returns whether it is complete.
+  private func readChunks(_ far: MemoryPeer) throws -> Bool {
+    var position = 0
+    try far.received.withUnsafeBytes { bytes in
+      while let count = try chunks?.findData(in: bytes, at: &position), count > 0 {
+        current?.body += bytes[position..<position + count]
+        position += count
+        chunks?.markUsed(count)
+      }
+    }
+    far.received.removeFirst(position)
+    guard let chunks, chunks.isDone else { return false }
+    current?.trailerFields = chunks.trailers.map { .init(name: $0.name, value: $0.value) }
     return true
   }
 

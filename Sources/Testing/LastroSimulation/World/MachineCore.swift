@@ -8,7 +8,7 @@ final class MachineCore {
   let name: String
   /// The address that connections to it have.
   let address: String
-  /// Whether the simulation goes on until its program has ended.
+  /// Whether the simulation continues until its program has ended.
   let isAwaited: Bool
   /// Called at each start, before the program runs; `nil` for nothing.
   let listen: ((MachineCore) -> Void)?

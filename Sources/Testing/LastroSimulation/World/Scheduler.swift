@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastroSimulation
+internal import Lastro
 internal import LastroHTTP
 internal import LastroSupport
 
@@ -57,7 +58,7 @@ final class Scheduler: @unchecked Sendable {
 
   /// The time in nanoseconds.
   private(set) var now = start
-  private(set) var random: SeededGenerator
+  private let random: RandomSource
   /// A number that depends on everything that has run, and on its order.
   private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
   /// The number of steps that have run.
@@ -74,10 +75,7 @@ final class Scheduler: @unchecked Sendable {
   private var firstTask: UInt64?
   private var dueLoops: [Owner] = []
 
-  init(seed: UInt64) { random = SeededGenerator(seed) }
-
-  /// Returns a random number below a bound, which is at least 1.
-  func draw(below bound: Int) -> Int { random.next(below: bound) }
+  init(seed: UInt64) { random = .seeded(seed) }
 
   // MARK: Owners
 
@@ -249,7 +247,7 @@ final class Scheduler: @unchecked Sendable {
     }
     let count = ready.count + dueLoops.count
     guard count > 0 else { return false }
-    let choice = count == 1 ? 0 : random.next(below: count)
+    let choice = count == 1 ? 0 : random.number(below: count)
     steps += 1
     stepsAtOnce += 1
     if choice < ready.count {

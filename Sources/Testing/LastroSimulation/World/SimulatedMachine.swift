@@ -44,10 +44,7 @@ public struct SimulatedMachine: @unchecked Sendable {
 
   /// The simulation's generator. The system's generator has numbers of the same seed, so that code needs this one only
   /// where it takes a `RandomSource`.
-  public var randomSource: RandomSource {
-    let world = world
-    return RandomSource { world.nextRandom() }
-  }
+  public var randomSource: RandomSource { world.random }
 
   /// Returns a stack whose requests go over the simulated network. Each call returns a stack with connections of its
   /// own.

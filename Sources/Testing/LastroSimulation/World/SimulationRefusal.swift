@@ -2,7 +2,7 @@
 
 internal import Lastro
 
-/// The reason why a simulation does not run, or does not go on.
+/// The reason why a simulation does not run, or does not continue.
 enum SimulationRefusal: Error {
   case busy
   case linkedStatically

@@ -2,7 +2,7 @@
 
 internal import Lastro
 
-/// One run of a simulation.
+/// A run of a simulation: its record, and the promise that it broke.
 struct SimulationRun {
   let trace: SimulationTrace
   /// The numbers of machines that run a program, by the names without a number.

@@ -24,7 +24,8 @@ final class WorldCore: @unchecked Sendable {
   private var baseNames: Set<String> = []
   /// The reason why the world cannot run.
   private(set) var problem: ConfigurationError?
-  private var random: SeededGenerator
+  /// The source of randomness of all machines.
+  let random: RandomSource
   private var connections = 0
   /// The event loops of all starts, which the far ends of their connections refer to.
   private var loops: [MachineLoop] = []
@@ -34,10 +35,8 @@ final class WorldCore: @unchecked Sendable {
     self.instances = instances
     scheduler = Scheduler(seed: seed ^ order &* 0xD134_2543_DE82_EF95)
     network = SimulatedNetwork(scheduler, seed: seed &+ 1)
-    random = SeededGenerator(seed &+ 2)
+    random = .seeded(seed &+ 2)
   }
-
-  func nextRandom() -> UInt64 { random.next() }
 
   /// The time since the start.
   var elapsed: Duration { .nanoseconds(scheduler.now - Scheduler.start) }
