@@ -218,7 +218,7 @@ __attribute__((destructor)) static void finish(void) {
       name_of(stacks[i].caller, name, sizeof name);
       say("memory %lx %s\n", (long)stacks[i].hash, name);
     }
-  // What is no longer needed may still be ending.
+  // Threads that are no longer needed may still be ending.
   char left[3800] = "";
   for (int i = 0; i < 3000 && (atomic_load(&threads) || list_descriptors(left, sizeof left)); i++) usleep(1000);
   say("descriptors%s\n", left);

@@ -7,7 +7,7 @@ const { HTTPParser } = process.binding('http_parser');
 const [onHeaders, onHeadersComplete, onBody, onComplete] =
   [HTTPParser.kOnHeaders, HTTPParser.kOnHeadersComplete, HTTPParser.kOnBody, HTTPParser.kOnMessageComplete];
 
-// What llhttp returns is Latin 1; Lastro reads UTF-8 first.
+// The strings of llhttp are Latin 1; Lastro reads UTF-8 first.
 function text(value) {
   const bytes = Buffer.from(value, 'latin1');
   return (bytes.equals(Buffer.from(bytes.toString('utf8'), 'utf8')) ? bytes : Buffer.from(value, 'utf8')).toString('latin1');
