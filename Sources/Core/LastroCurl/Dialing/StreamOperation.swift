@@ -100,6 +100,7 @@ final class StreamDial: Sendable {
   /// Whether the peer has ended its direction, although a task that reads may not have learned that yet.
   var peerHasEnded: Bool { peerEnded.load(ordering: .acquiring) }
 
+  /// Records that the peer has ended its direction.
   func recordPeerEnd() { peerEnded.store(true, ordering: .releasing) }
 
   /// Records the reason why the stream ended. The first reason is kept.

@@ -65,17 +65,17 @@ final class EasyHandle {
 
   /// Reads bytes of an open connection once, as `curl_easy_recv` does.
   func receive(into space: UnsafeMutableRawPointer?, _ size: Int, _ count: inout Int) -> CURLcode {
-    final(curl_easy_recv(raw, space, size, &count), CURLE_RECV_ERROR)
+    failing(curl_easy_recv(raw, space, size, &count), CURLE_RECV_ERROR)
   }
 
   /// Writes bytes to an open connection once, as `curl_easy_send` does.
   func send(_ bytes: UnsafeRawPointer?, _ size: Int, _ count: inout Int) -> CURLcode {
-    final(curl_easy_send(raw, bytes, size, &count), CURLE_SEND_ERROR)
+    failing(curl_easy_send(raw, bytes, size, &count), CURLE_SEND_ERROR)
   }
 
   /// Returns the failure in place of `CURLE_AGAIN` if OpenSSL has given up the connection, for example because it had
   /// no memory. libcurl reports `CURLE_AGAIN` then, and the loop would try again without end.
-  private func final(_ code: CURLcode, _ failure: CURLcode) -> CURLcode {
+  private func failing(_ code: CURLcode, _ failure: CURLcode) -> CURLcode {
     guard code == CURLE_AGAIN, let ssl = clastro_tls_of(raw), let state = SSL_state_string(ssl) else { return code }
     return strcmp(state, "SSLERR") == 0 ? failure : code
   }

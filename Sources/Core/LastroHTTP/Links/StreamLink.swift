@@ -21,6 +21,8 @@ final class StreamLink: Link {
   private let origin: LinkOrigin
   private let context: LoopContext
   private let reference = StreamLinkReference()
+  /// The stream, if it is one of Lastro's own.
+  private let ownStream: (any LoopStream)?
   /// Whether reads and writes may begin on the loop's thread.
   private let runsOnLoops: Bool
   // Unowned, because a weak reference makes reference counting of the user slower. The user closes its link before it
@@ -50,7 +52,8 @@ final class StreamLink: Link {
     self.stream = stream
     self.origin = origin
     self.context = context
-    runsOnLoops = (stream as? any LoopStream)?.runsOnLoops == true
+    ownStream = stream as? any LoopStream
+    runsOnLoops = ownStream?.runsOnLoops == true
     facts = LinkFacts(stream.facts)
     reference.target = self
   }
@@ -86,7 +89,7 @@ final class StreamLink: Link {
   /// Also returns true if a read has ended whose event is not processed yet, or if the stream has ended and the task that
   /// reads has not resumed.
   func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool) -> Bool {
-    hidesInput || reference.wasRead.load(ordering: .acquiring) || stream.isKnownToHaveEnded
+    hidesInput || reference.wasRead.load(ordering: .acquiring) || ownStream?.hasEnded == true
   }
 
   private func readOn() {
