@@ -86,10 +86,11 @@ final class StreamLink: Link {
   var hasInput: Bool { hidesInput }
   var mayHaveMore: Bool { hidesInput }
 
-  /// Also returns true if a read has ended whose event is not processed yet, or if the stream has ended and the task that
-  /// reads has not resumed.
+  /// Also returns true if a read has ended whose event is not processed yet, or if the stream has ended after a request
+  /// and the task that reads has not resumed. On a stream that has carried nothing, the end has a reason to report, such
+  /// as a missing client certificate, which the read returns.
   func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool) -> Bool {
-    hidesInput || reference.wasRead.load(ordering: .acquiring) || ownStream?.hasEnded == true
+    hidesInput || reference.wasRead.load(ordering: .acquiring) || acknowledged > 0 && ownStream?.hasEnded == true
   }
 
   private func readOn() {
