@@ -47,7 +47,7 @@ STATUS_LINES = [
     Class("101 that was not requested", "RFC 9110 §15.2.2: only after `Upgrade`. The bytes after it would be another protocol's",
           first(b"HTTP/1.1 101 X"), first(b"HTTP/1.1 101"), first(b"HTTP/1.1 101 X", b"Upgrade: h2c", b"Connection: upgrade"),
           ("as the response to HEAD", b"HTTP/1.1 101 X\r\n\r\n", "HEAD"), ours="101 Switching Protocols",
-          data=rb"HTTP/1\.[01] 101"),
+          data=rb"HTTP/\S+ 101"),
     Class("many interim responses", "Docs/Wire.md: 32 at once, as each costs time and no byte of the body comes", interim(33),
           ("33 times 103", b"HTTP/1.1 103 X\r\nLink: x\r\n\r\n" * 33 + of(b"Content-Length: 3", body=b"abc")),
           ours="interim responses without progress", data=rb""),

@@ -28,7 +28,8 @@ ACCEPTED = [
           b"-b\r\n" + part(), b"\r\n--b--\r\n", b" --b\r\n" + NAMED + b"\r\n" + END, b"a\r\n--b\r\n\r\nabc" + END,
           b"\n--b\r\n\r\n" + part(), b"\r--b\r\n\r\n\n--b--\r\n" + part(), b"a--b\r\n\r\n" + part(), b"\n--b--\r\n" + part(),
           b"--\r\n--b--\r\n", b"a\n--b--\r\n\r\n" + part(), b"--b\r\r\n" + part(), b"\n--b\n" + part(), b"a: b\r\n\r\n--b--\r\n",
-          b"preamble\r\n--b\r\n\r\nabc" + END, b"a" + part(first=b"--b\n"), data=rb"\A(?!--b)|\A--b[^\r]"),
+          b"preamble\r\n--b\r\n\r\nabc" + END, b"a" + part(first=b"--b\n"),
+          b"\n--b\r\n" + NAMED + b"\n--b--\r\n--b\r\nX: y\r\n\r\nabc" + END, data=rb"\A(?!--b)|\A--b[^\r]"),
     Class(
         "no parts, or empty ones", "RFC 2046 §5.1.1: the CRLF that ends an empty head may be that of the delimiter", b"--b--\r\n",
         b"--b--", b"--b--\n", b"--b\r\n" + NAMED + b"\r\n--b--\r\n", b"--b\r\n\r\n--b--\r\n", *[
