@@ -8,7 +8,6 @@ internal import LastroSupport
 /// The user's end of a stream of bytes or datagrams. It posts operations to the loop that has the other end.
 final class CurlStream: LoopStream {
   let runsOnLoops = true
-  var hasEnded: Bool { dial.peerHasEnded || dial.failure != nil }
   let facts: StreamFacts
   /// The verified chain of the server; `nil` for plain text and for datagrams.
   let trust: ServerTrust?
@@ -22,6 +21,11 @@ final class CurlStream: LoopStream {
   }
 
   deinit { close() }
+
+  func hasEnded(on loop: AnyObject?) -> Bool {
+    dial.look(on: loop)
+    return dial.peerHasEnded || dial.failure != nil
+  }
 
   func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else {

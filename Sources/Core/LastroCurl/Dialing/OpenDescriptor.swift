@@ -55,6 +55,12 @@ extension OpenDescriptor {
     updateInterest()
   }
 
+  /// Gives the pending read what has arrived, without a report of readiness.
+  func look() {
+    serveReader()
+    updateInterest()
+  }
+
   func ready(_ ready: Readiness) {
     if ready.readable || ready.failed { serveReader() }
     if ready.writable || ready.failed { serveWriter() }

@@ -43,6 +43,7 @@ extension StreamHub {
     if let stream = session.stream { byDescriptor[stream.descriptor] = session }
     let trust = session.connectedPeer?.trust
     let stream = CurlStream(session.facts, of: session.dial, trust: trust)
+    session.dial.stream = session.stream
     // If the dial was abandoned, the last reference is released here, which closes the stream.
     session.dial.answer.offer(.success(stream))
   }

@@ -52,6 +52,9 @@ final class StreamDial: Sendable {
   let answer = StreamOperation<CurlStream>()
   private let ending = Lock(TransportError?.none)
   private let peerEnded = Atomic<Bool>(false)
+  /// The open connection.
+  // Unchecked because it is set once, before the caller gets the stream.
+  nonisolated(unsafe) weak var stream: DialedStream?
 
   init(
     _ kind: Kind, _ request: DialRequest, host: HostName, target: TrustTarget, protocols: [UInt8],
@@ -99,6 +102,12 @@ final class StreamDial: Sendable {
 
   /// Whether the peer has ended its direction, although a task that reads may not have learned that yet.
   var peerHasEnded: Bool { peerEnded.load(ordering: .acquiring) }
+
+  /// Gives the pending read what has arrived, if the caller runs on the loop of the stream.
+  func look(on loop: AnyObject?) {
+    guard let stream, stream.hub.context === loop, !peerHasEnded else { return }
+    stream.look()
+  }
 
   /// Records that the peer has ended its direction.
   func recordPeerEnd() { peerEnded.store(true, ordering: .releasing) }

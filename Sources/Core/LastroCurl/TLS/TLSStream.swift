@@ -40,7 +40,6 @@ final class TLSStream: LoopStream {
   let facts: StreamFacts
   private let below: any ByteStream
   var runsOnLoops: Bool { (below as? any LoopStream)?.runsOnLoops == true }
-  var hasEnded: Bool { below.isKnownToHaveEnded }
   private let state: Lock<State>
 
   private init(_ session: TLSSession, over below: any ByteStream) {
@@ -72,6 +71,8 @@ final class TLSStream: LoopStream {
   }
 
   // MARK: reading
+
+  func hasEnded(on loop: AnyObject?) -> Bool { below.isKnownToHaveEnded(on: loop) }
 
   func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else {

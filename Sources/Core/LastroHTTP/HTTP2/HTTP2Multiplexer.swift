@@ -11,6 +11,8 @@ internal import LastroWire
 final class HTTP2Multiplexer: ConnectionSession {
   /// The maximum number of bytes that are read, or written, on one connection before others get their turn.
   private static let turnBytes = 512 * 1024
+  /// The maximum number of reads of an idle connection before a request.
+  private static let mostIdleReads = 64
 
   let connection: HTTPConnection
   let session: HTTP2Session
@@ -146,18 +148,28 @@ final class HTTP2Multiplexer: ConnectionSession {
   func retire() { host.tell(.retired(connection.number)) }
 
   /// Returns whether the connection can carry a request, as far as is known. Reads an idle connection first, because
-  /// its server may have closed it, and retires one that is too old.
+  /// its server may have closed it, and retires one that has ended or is too old.
   func checkFitness() -> Bool {
-    if connection.isInTime { readIfIdle() } else { retire() }
-    return room.free > 0 && connection.isInTime
+    let isUsable = connection.isInTime && !hasEndedWhileIdle()
+    if !isUsable { retire() }
+    return isUsable && room.free > 0 && connection.isInTime
   }
 
-  /// Reads the bytes that have arrived if no stream is open: the server may have closed the connection, or be about to.
-  func readIfIdle() {
-    guard isIdle else { return }
+  /// Reads all bytes that have arrived if no stream is open: the server may have closed the connection, or be about to.
+  ///
+  /// - Returns: whether the end is known that no read has returned yet.
+  private func hasEndedWhileIdle() -> Bool {
+    guard isIdle else { return false }
     // After a read in this turn, more bytes may be available: not all of them are read at once.
     let isHeard = connection.isHeard && heardAt < engine.now && !connection.link.hidesInput
-    if !isHeard, connection.link.hasInput { read() }
+    // A GOAWAY or the end may lie behind other frames, and a read returns a single TLS record. The limit is for a server
+    // that sends faster than it is read.
+    var reads = 0
+    while !isHeard, reads < Self.mostIdleReads, !connection.isClosed, connection.link.hasInput {
+      read()
+      reads += 1
+    }
+    return !connection.isClosed && connection.link.hasEndedUnseen(isHeard: isHeard)
   }
 
   func read() {

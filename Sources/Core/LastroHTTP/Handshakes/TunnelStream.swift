@@ -8,7 +8,6 @@ internal import LastroSupport
 package final class TunnelStream: LoopStream {
   package let facts: StreamFacts
   package var runsOnLoops: Bool { (below as? any LoopStream)?.runsOnLoops == true }
-  package var hasEnded: Bool { early.withLock { $0.isEmpty } && below.isKnownToHaveEnded }
   private let below: any ByteStream
   private let early: Lock<Data>
 
@@ -26,6 +25,10 @@ package final class TunnelStream: LoopStream {
   }
 
   deinit { below.close() }
+
+  package func hasEnded(on loop: AnyObject?) -> Bool {
+    early.withLock { $0.isEmpty } && below.isKnownToHaveEnded(on: loop)
+  }
 
   package func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     if maximum > 0, let early = takeEarly(maximum) { return early }

@@ -49,6 +49,12 @@ package protocol Link: AnyObject {
   /// Whether the latest read may have left input for which no readiness is reported.
   var mayHaveMore: Bool { get }
 
+  /// Returns whether the peer has ended the link after a request, although there is no input yet. The connection must
+  /// carry no further request.
+  ///
+  /// - Parameter isHeard: whether readiness would have been reported by now.
+  func hasEndedUnseen(isHeard: Bool) -> Bool
+
   /// Returns whether input that no request asked for has arrived, or the end.
   ///
   /// - Parameters:
@@ -71,6 +77,7 @@ package protocol Link: AnyObject {
 
 extension Link {
   package var hasLostBytes: Bool { false }
+  package func hasEndedUnseen(isHeard: Bool) -> Bool { false }
 }
 
 /// The user of a ``Link``, which is notified of its readiness.

@@ -2,7 +2,7 @@
 
 internal import FoundationEssentials
 internal import Lastro
-internal import Synchronization
+internal import LastroSupport
 
 /// A link over any `ByteStream`, which reads and writes on demand.
 ///
@@ -83,14 +83,22 @@ final class StreamLink: Link {
   }
 
   var hidesInput: Bool { !isClosed && (!incoming.isEmpty || end != nil) }
-  var hasInput: Bool { hidesInput }
   var mayHaveMore: Bool { hidesInput }
 
-  /// Also returns true if a read has ended whose event is not processed yet, or if the stream has ended after a request
-  /// and the task that reads has not resumed. On a stream that has carried nothing, the end has a reason to report, such
-  /// as a missing client certificate, which the read returns.
+  /// Also returns true if a read has ended whose event is not processed yet.
+  var hasInput: Bool {
+    acceptOutcome()
+    return hidesInput
+  }
+
+  /// The end of a stream that has carried nothing has a reason to report, such as a missing client certificate, which
+  /// the read returns.
+  func hasEndedUnseen(isHeard: Bool) -> Bool {
+    acknowledged > 0 && ownStream?.hasEnded(on: isHeard ? nil : context) == true
+  }
+
   func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool) -> Bool {
-    hidesInput || reference.wasRead.load(ordering: .acquiring) || acknowledged > 0 && ownStream?.hasEnded == true
+    hasInput || hasEndedUnseen(isHeard: isHeard)
   }
 
   private func readOn() {
@@ -98,8 +106,8 @@ final class StreamLink: Link {
     isReading = true
     reading = startTask { [stream, reference, inbox = context.inbox] in
       let outcome = await stream.outcomeOfReading(upTo: Self.readBytes)
-      reference.wasRead.store(true, ordering: .releasing)
-      _ = inbox.perform { _ in reference.target?.wasRead(outcome) }
+      reference.outcome.withLock { $0 = outcome }
+      _ = inbox.perform { _ in reference.target?.wasRead() }
     }
   }
 
@@ -111,11 +119,16 @@ final class StreamLink: Link {
     return Task { await body() }
   }
 
-  private func wasRead(_ outcome: Result<Data?, TransportError>) {
-    reference.wasRead.store(false, ordering: .relaxed)
+  private func wasRead() {
+    acceptOutcome()
+    if hidesInput { report(readable: true, writable: false) } else { readOn() }
+  }
+
+  /// Makes the outcome of a read that has ended available to `receive`.
+  private func acceptOutcome() {
+    guard isReading, let outcome = reference.outcome.withLock({ $0.take() }) else { return }
     isReading = false
     reading = nil
-    if isClosed { return }
     switch outcome {
     case .success(let data?): incoming = data
     case .success(nil): end = .end(isClean: true)
@@ -125,7 +138,6 @@ final class StreamLink: Link {
       failure = error
       end = .failed
     }
-    report(readable: true, writable: false)
   }
 
   // MARK: Writing
@@ -217,8 +229,8 @@ final class StreamLink: Link {
 private final class StreamLinkReference: Sendable {
   // Unchecked because after the reference is shared, only the loop's thread dereferences it.
   nonisolated(unsafe) weak var target: StreamLink?
-  /// Whether a read has ended whose outcome the link has not processed.
-  let wasRead = Atomic<Bool>(false)
+  /// The outcome of a read that has ended, until the link accepts it.
+  let outcome = Lock<Result<Data?, TransportError>?>(nil)
 }
 
 extension ByteStream {

@@ -34,7 +34,6 @@ final class WispStream: LoopStream {
   let facts: StreamFacts
   private let below: any ByteStream
   var runsOnLoops: Bool { (below as? any LoopStream)?.runsOnLoops == true }
-  var hasEnded: Bool { below.isKnownToHaveEnded }
   private let time: TimeSource
   private let state = Watched(State())
   /// Held while frames are opened, with a separate lock for sealing, so that neither direction waits for the other.
@@ -61,6 +60,8 @@ final class WispStream: LoopStream {
   deinit { below.close() }
 
   // MARK: reading
+
+  func hasEnded(on loop: AnyObject?) -> Bool { below.isKnownToHaveEnded(on: loop) }
 
   func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else { throw .emptyRead(maximum) }

@@ -87,7 +87,6 @@ final class ShadowsocksStream: LoopStream {
   private let address: [UInt8]
   private let below: any ByteStream
   var runsOnLoops: Bool { (below as? any LoopStream)?.runsOnLoops == true }
-  var hasEnded: Bool { below.isKnownToHaveEnded }
   private let time: TimeSource
   private let state = Watched(State())
   /// Held while chunks are opened, so that neither direction waits for the other.
@@ -138,6 +137,8 @@ final class ShadowsocksStream: LoopStream {
   }
 
   // MARK: reading
+
+  func hasEnded(on loop: AnyObject?) -> Bool { below.isKnownToHaveEnded(on: loop) }
 
   func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else { throw .emptyRead(maximum) }

@@ -65,6 +65,8 @@ private final class HeldEndStream: LoopStream {
   var facts: StreamFacts { base.facts }
   var hasEnded: Bool { state.read { $0.hasEnded } }
 
+  func hasEnded(on loop: AnyObject?) -> Bool { hasEnded }
+
   func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     if let data = try await base.read(upTo: maximum, within: limit) { return data }
     state.change { $0.hasEnded = true }
@@ -88,14 +90,55 @@ private final class HeldEndStream: LoopStream {
 
 @Suite("Links over streams", .timeLimit(.minutes(5)))
 struct StreamLinkTests {
-  @Test("No request is sent on a stream that has ended, although the task that reads it has not resumed")
-  func heldEnd() async throws {
-    let streams = Lock([HeldEndStream]())
-    let server = MemoryServer { far, _ in
-      _ = try await far.readHead()
-      try await far.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
-      far.stream.close()
+  /// The protocols of a server that ends its stream after one response.
+  enum Version: CaseIterable {
+    case http1, http2
+
+    var scheme: String { self == .http1 ? "http" : "https" }
+
+    var facts: StreamFacts {
+      self == .http1
+        ? StreamFacts()
+        : StreamFacts(tls: .init(version: "TLSv1.3", applicationProtocol: "h2"), trust: .validated)
     }
+
+    /// Reads one request, responds, and ends the direction to the client. Returns whether another request follows.
+    func serve(_ far: FarEnd) async throws -> Bool {
+      switch self {
+      case .http1:
+        _ = try await far.readHead()
+        try await far.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
+        try await far.stream.finishWriting(within: nil)
+        return try await !far.readHead().isEmpty
+      case .http2:
+        _ = try await far.read(24)
+        _ = try await Self.readHeaders(far)
+        let answer: [LoopbackHTTP2Frame] = [
+          .settings([]), .head(200, stream: 1), .data("fine".utf8, stream: 1, ends: true),
+        ]
+        try await far.stream.write(Data(answer.flatMap(\.bytes)), within: nil)
+        try await far.stream.finishWriting(within: nil)
+        return try await Self.readHeaders(far)
+      }
+    }
+
+    /// Reads frames up to HEADERS. Returns false if there is none.
+    private static func readHeaders(_ far: FarEnd) async throws -> Bool {
+      while case let header = try await far.read(9), header.count == 9 {
+        _ = try await far.read(Int(LoopbackHTTP2Frame.number(header.prefix(3))))
+        if header[3] == LoopbackHTTP2Frame.Kind.headers.rawValue { return true }
+      }
+      return false
+    }
+  }
+
+  @Test(
+    "No request is sent on a stream that has ended, although the task that reads it has not resumed",
+    arguments: Version.allCases)
+  func heldEnd(version: Version) async throws {
+    let streams = Lock([HeldEndStream]())
+    let later = EventRecorder<Bool>()
+    let server = MemoryServer(facts: version.facts) { far, _ in later.record(try await version.serve(far)) }
     let transport = try DialerTransport(
       over: WrappingDialer(below: server.dialer) { stream in
         let held = HeldEndStream(stream)
@@ -103,10 +146,12 @@ struct StreamLinkTests {
         return held
       })
     for number in 1...3 {
-      let answer = try await transport.execute(.to("/", .post))
+      let answer = try await transport.execute(.to("/", .post, scheme: version.scheme) { $0.allowsResend = false })
       #expect(answer.body.bytes.map { String(decoding: $0, as: UTF8.self) } == "fine")
       #expect(await eventually { streams.withLock { $0.count == number && $0.last?.hasEnded == true } })
     }
+    try await later.waitForEvents(count: 2)
+    #expect(!later.events.contains(true), "a request followed the end")
   }
 
   private static let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"

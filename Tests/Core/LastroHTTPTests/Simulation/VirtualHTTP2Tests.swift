@@ -88,6 +88,25 @@ struct VirtualHTTP2Tests {
     #expect(engine.network.links[0].isClosed && engine.activeJobs == 0)
   }
 
+  @Test("A GOAWAY behind other frames is read before an idle connection is used again", arguments: [0, 1, 3, 20])
+  func goAwayBehindFrames(frames: Int) {
+    let engine = VirtualEngine()
+    var servers: [MemoryHTTP2Server] = []
+    engine.network.serveHTTP2(made: { servers.append($0) }) { server, request in
+      server.respond(request.target, to: request)
+    }
+    #expect(engine.start(request("/first")).text == "/first")
+    let link = engine.network.links[0]
+    // Over TLS, one read returns one record, and a server writes each frame in a record of its own.
+    let ping = LoopbackHTTP2Frame(.ping, stream: 0, payload: Array(repeating: 1, count: 8))
+    link.readLimit = ping.bytes.count
+    let arriving = Array(repeating: ping, count: frames) + [.goAway(lastStream: 1)]
+    link.arrived(arriving.flatMap(\.bytes))
+    let second = engine.start(request("/second", { $0.allowsResend = false }))
+    #expect(second.text == "/second" && second.response?.facts.resends == 0)
+    #expect(servers.map(\.latestStream) == [1, 1], "nothing is sent over the connection that was given up")
+  }
+
   @Test(
     "A new connection that ends before it is used fails one request, for which no other is dialed",
     arguments: [false, true])
