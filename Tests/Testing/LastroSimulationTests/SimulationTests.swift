@@ -149,10 +149,21 @@ struct SimulationTests {
 
   @Test("A thread that resumes a task while the simulation runs ends it with an error that says so")
   func disturbance() async throws {
-    let simulation = Simulation(limit: .seconds(1_000_000)) { world in
-      world.machine("busy") { _ in while true { try await Task.sleep(for: .milliseconds(1)) } }
+    let simulation = Simulation(limit: .seconds(50_000)) { world in
+      // The thread resumes the task after the task has suspended: what never suspends is not noticed.
+      let hasSuspended = DispatchSemaphore(value: 0)
       world.machine("worker") { _ in
-        await withCheckedContinuation { continuation in Thread.detachNewThread { continuation.resume() } }
+        await withCheckedContinuation { continuation in
+          Thread.detachNewThread {
+            hasSuspended.wait()
+            continuation.resume()
+          }
+        }
+      }
+      world.machine("busy") { _ in
+        try await Task.sleep(for: .seconds(1))
+        hasSuspended.signal()
+        while true { try await Task.sleep(for: .milliseconds(1)) }
       }
     }
     let error = await #expect(throws: ConfigurationError.self) { try await simulation.run(seed: 1) }

@@ -24,7 +24,7 @@ internal import LastroSupport
 /// occur. The same seed gives the same run.
 ///
 /// Code that waits for threads, queues, timers or executors of its own cannot be simulated: a run in which such a thread
-/// resumes a task throws a `ConfigurationError`, and one that waits for something outside fails. Sleeps with a
+/// resumes a suspended task throws a `ConfigurationError`, and one that waits for something outside fails. Sleeps with a
 /// tolerance cannot be simulated either. Random identifiers (`UUID()`) are not seeded. Hash values are the same in every
 /// process that links this module, because the order of a dictionary must not differ between runs.
 ///
