@@ -74,7 +74,7 @@ struct BatchCommand: AsyncParsableCommand {
       }
       var request = try JSONDecoder().decode(BatchRequest.self, from: line)
       request.specification.maxBody = request.specification.maxBody ?? defaultMaximumBody
-      let sink = ResponseOutput(request.includesBody ? .memory : .nowhere)
+      let sink = ResponseOutput(request.includesBody ? .memory : .nowhere, hashes: true)
       var report = try await runner.run(request.specification, into: sink)
       report.id = request.id
       if request.includesBody { report.body = sink.kept }

@@ -141,7 +141,7 @@ final class FetchSession: Sendable {
     let keeps = isParallel && file == nil && !output.reports
     let sink = ResponseOutput(
       file.map { .descriptor($0.descriptor) }
-        ?? (output.reports ? .nowhere : keeps ? .memory : .descriptor(STDOUT_FILENO)))
+        ?? (output.reports ? .nowhere : keeps ? .memory : .descriptor(STDOUT_FILENO)), hashes: output.reports)
     if file == nil, !output.reports { sink.indentsJSON = output.indentation }
     var interceptors: [any HTTPResourceInterceptor] = work.verbose.map { [$0] } ?? []
     var heads: HeadPrinter?

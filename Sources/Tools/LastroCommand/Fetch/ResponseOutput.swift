@@ -4,7 +4,7 @@ import FoundationEssentials
 import Glibc
 import Lastro
 
-/// Counts and hashes a body, and writes it to a descriptor or keeps it in memory.
+/// Counts a body, hashes it if its digest is reported, and writes it to a descriptor or keeps it in memory.
 final class ResponseOutput {
   struct WriteFailure: Error, CustomStringConvertible {
     var description: String
@@ -33,9 +33,13 @@ final class ResponseOutput {
   /// The maximum size of a body that is indented.
   private static let maximumHeld = 4 << 20
   private let target: Target
-  private let hasher = try? MessageHasher()
+  /// The hasher; `nil` if nobody sees the digest, which takes as long as the transfer of a large file.
+  private let hasher: MessageHasher?
 
-  init(_ target: Target) { self.target = target }
+  init(_ target: Target, hashes: Bool) {
+    self.target = target
+    hasher = hashes ? try? MessageHasher() : nil
+  }
 
   func write(_ chunk: Data) throws(WriteFailure) {
     count += Int64(chunk.count)

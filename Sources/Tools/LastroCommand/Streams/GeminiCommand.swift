@@ -73,7 +73,7 @@ struct GeminiCommand: StreamingCommand {
   func run() async throws {
     let session = try CommandSession(self, presentsIdentity: false)
     var report = GeminiReport(url: url)
-    let sink = ResponseOutput(reports ? .nowhere : .descriptor(STDOUT_FILENO))
+    let sink = ResponseOutput(reports ? .nowhere : .descriptor(STDOUT_FILENO), hashes: reports)
     do {
       let target = try GeminiURL(url)
       report.url = target.text
