@@ -5,6 +5,7 @@ SWIFTFLAGS ?=
 BENCHMARKFLAGS ?=
 FUZZFLAGS ?=
 READERSFLAGS ?= --seed 2 --cases 1000000
+PROMISESFLAGS ?= --calls 1000000
 TORTUREFLAGS ?=
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
@@ -108,6 +109,10 @@ fuzz: setup-test ## Send mutated answers to lastro batch under AddressSanitizer:
 readers: setup-test ## Compare Lastro's readers with those of others: make readers [READERSFLAGS="--seed 3 --cases 100000"]
 	SWIFTFLAGS= .ci/build -c release --product LastroReaders --scratch-path .build-release -Xswiftc -gnone
 	.build-readers/bin/python Tests/Readers/run --program .build-release/release/LastroReaders $(READERSFLAGS)
+
+promises: setup ## Simulate calls with random faults, optimized, and check what must always hold: make promises [PROMISESFLAGS="--calls 50000"]
+	SWIFTFLAGS= .ci/build -c release --product LastroPromises --scratch-path .build-release -Xswiftc -gnone
+	.build-release/release/LastroPromises $(PROMISESFLAGS)
 
 torture: setup-test build ## Fail each system call and each allocation of the command line once: make torture [TORTUREFLAGS="--calls get"]
 	.build-peers/bin/python Tests/Torture/run "$$(swift build --show-bin-path)/lastro" $(TORTUREFLAGS)

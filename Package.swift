@@ -199,6 +199,9 @@ let package = Package(
       ["CLoopback", "CLoopbackClient", "Lastro", "LastroSupport", "LastroTesting", httpTypes, logging]),
     // An authority with servers, and dialers of libcurl that trust it. Apart, so that the engine's tests need no libcurl.
     Floor.support.shared("CurlSupport", ["Lastro", "LastroCurl", "LastroTesting", "TestSupport"]),
+    // Lastro's promises over random faults, for the tests and for a program that makes millions of calls.
+    Floor.support.shared(
+      "PromiseSupport", ["Lastro", "LastroResilience", "LastroSimulation", "LastroTesting", httpTypes]),
     // Public test data, read from its folder.
     .target(
       name: "ConformanceData", path: "Tests/Conformance",
@@ -212,6 +215,11 @@ let package = Package(
     // implementations read. Linked alone, so that it reads millions of inputs without the test bundle.
     .executableTarget(
       name: "LastroReaders", dependencies: ["LastroWire"], path: "Tests/Readers/Program", swiftSettings: settings),
+
+    // Keeps or breaks the promises of PromiseSupport in an optimized build.
+    .executableTarget(
+      name: "LastroPromises", dependencies: ["PromiseSupport"], path: "Tests/Support/LastroPromises",
+      swiftSettings: settings),
 
     // MARK: Tests
 
@@ -248,8 +256,8 @@ let package = Package(
     Floor.everyday.tests(
       "LastroResilienceTests",
       [
-        "Lastro", "LastroObservability", "LastroResilience", "LastroSupport", "LastroTesting", "LastroWire",
-        "TestSupport", httpTypes, integration("MetricsTestKit", "swift-metrics"),
+        "Lastro", "LastroObservability", "LastroResilience", "LastroSimulation", "LastroSupport", "LastroTesting",
+        "LastroWire", "TestSupport", httpTypes, integration("MetricsTestKit", "swift-metrics"),
       ]),
     Floor.everyday.tests(
       "LastroObservabilityTests",
@@ -300,7 +308,10 @@ let package = Package(
       ]),
     Floor.testing.tests(
       "LastroSimulationTests",
-      ["Lastro", "LastroEveryday", "LastroResilience", "LastroSimulation", "LastroTesting", "TestSupport", httpTypes]),
+      [
+        "Lastro", "LastroEveryday", "LastroResilience", "LastroSimulation", "LastroTesting", "PromiseSupport",
+        "TestSupport", httpTypes,
+      ]),
     Floor.testing.tests(
       "LastroStreamsTestingTests",
       [

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares `Docs/API/MODULE.txt`, the public declarations, with the symbol graphs of `.ci/symbols`, so that a change of the API is
-seen in review; `api.py update` writes the text. A module's page links to what the module adds to types of others, and docc checks
-links. `api.py freeze` writes the names of a version that is released. From then on a name may only disappear with a row of CHANGELOG,
-above that version, that begins with Breaking and has it or the type around it."""
+"""Compares `Docs/API/MODULE.txt`, the public declarations, with the symbol graphs of `.ci/symbols`; `api.py update` writes the text.
+A module's page links to what the module adds to types of others. `api.py freeze` writes the names of a released version: one may
+only disappear with a row of CHANGELOG, above that version, that begins with Breaking and has it or the type around it."""
 import collections
 import json
 import pathlib
@@ -68,7 +67,6 @@ def unlisted(module, extended, path):
         yield f"{page}: no link to {'/'.join((extended, *path))}"
 
 
-# The symbol graphs by module and, below that, by the module that it extends.
 graphs = collections.defaultdict(dict)
 for path in pathlib.Path(".build/symbols").glob("*/*.symbols.json"):
     graphs[path.parent.name][path.name.removesuffix(".symbols.json").partition("@")[2]] = json.loads(read(path))
@@ -85,7 +83,6 @@ folder.mkdir(parents=True, exist_ok=True)
 for path in folder.glob("*.txt"):
     path.unlink()
 for module in graphs:
-    # A module that declares nothing in public has no file.
     if len(lines := [*described(module, graphs[module])]) > 1:
         (folder / f"{module}.txt").write_text("\n".join(lines) + "\n", "utf-8")
 if not updating and subprocess.run(["diff", "-U1", "-r", TEXTS, FOUND]).returncode:

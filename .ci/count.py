@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the tests in Swift Testing's event streams, `count.py FILE…`, and names those that did not pass. A test counts once:
-failed if it failed in any run or did not end, skipped if it was skipped in any run, passed only if it passed in every run that
-began it. The exit status is 1 if anything failed, and 2 if no test ran."""
+"""Counts the tests in Swift Testing's event streams, `count.py FILE…`, and names those that did not pass. A test counts once, by
+its worst state in any run. The exit status is 1 if anything failed, and 2 if no test ran."""
 import collections
 import json
 import sys
 
-# From the best state to the worst.
 ORDER = ["passed", "skipped", "failed: did not end", "failed"]
 
 
@@ -24,7 +22,6 @@ def states(stream):
         if record["kind"] == "test":
             if kind == "function":
                 names[payload["id"]] = payload.get("displayName") or payload["name"]
-        # A known issue or a warning fails no test.
         elif kind == "issueRecorded" and not issue.get("isKnown") and issue.get("severity", "error") == "error":
             found[test] = "failed"
             # A suite's issue, or one of a task that outlived its test, is a failure too.

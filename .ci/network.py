@@ -13,7 +13,6 @@ KEPT = {"-I", "-module-name", "-target", "-Xcc", "-swift-version", "-enable-upco
 manifest = max(pathlib.Path(".build").glob("*.yaml"), key=lambda path: path.stat().st_mtime)
 line = next(line for line in manifest.open(encoding="utf-8") if '"-module-name","LastroTransports",' in line)
 words = json.loads(line.partition("args: ")[2])
-# The compiler's arguments for the target, without those that name its output.
 given = [word for pair in zip(words, words[1:]) if pair[0] in KEPT for word in pair]
 given += [word for word in words if word.startswith(("-D", "@"))]
 with tempfile.TemporaryDirectory() as folder:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that the things which Markdown pages name exist.
 
-Relative links lead to files and headings; docc checks those between guides. A row `| EP01 | … | `FILE` |` of Docs/Parity.md names
-a file under Tests with a test that has the trait `.parity("EP01")`, or gives a reason; every such trait has its row. A row of
-Docs/Seeds.md ends with suites and guides. A code in Sources has a page in Docs/Lastro.docc/Codes, whose title is the code with
-each of its stages, and which ErrorCodes.md lists. A `STAGE/CODE` on any page of Docs has such a code.
+Relative links lead to files and headings. A row `| EP01 | … | `FILE` |` of Docs/Parity.md names a file of Tests with the trait
+`.parity("EP01")`, or gives a reason; every such trait has its row. A row of Docs/Seeds.md ends with suites and guides. A code in
+Sources has a page in Codes, whose title is the code with each of its stages, and which ErrorCodes.md lists. A `STAGE/CODE` on any
+page of Docs has such a code.
 """
 import collections
 import pathlib

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps the samples of README and the guides equal to code that is run. `samples.py update` copies the code.
 
-A ```swift block of a guide below `<!-- sample: NAME -->` equals the lines between `// sample: NAME` and `// end` of
-Playgrounds/Sources/Pages/GUIDE.swift (or of a file in Pages/GUIDE/); lines below `<!-- imports -->` are lines of the same file.
-README's example and manifest are those of Tests/Consumer, and a test in CONTRIBUTING.md is one that is run.
-
-Blocks below `<!-- file: PATH -->` are files of the guide's package: `.ci/outside` builds it. The page compares a block below
-`<!-- prints: NAME -->` with the output of its sample. A ```sh block stands below `<!-- run: NAME -->`, which `.ci/firsthour` or
-`.ci/installed` enters on a bare system, or below `<!-- not run: REASON -->`.
+A block of a guide below `<!-- sample: NAME -->` equals the lines from `// sample: NAME` to `// end` in Pages/GUIDE.swift or
+Pages/GUIDE/; `<!-- imports -->` are lines of the same file. README's example and manifest are those of Tests/Consumer, and a test
+in CONTRIBUTING.md is one that is run. `.ci/outside` builds `<!-- file: PATH -->`, and the page checks `<!-- prints: NAME -->`.
+`.ci/firsthour` or `.ci/installed` enters `<!-- run: NAME -->`, and not `<!-- not run: REASON -->`.
 """
 import re
 import sys
@@ -22,7 +19,6 @@ DOCTOR = "Sources/Tools/LastroCommand/Doctor/Checkup+Headers.swift"
 REGION = re.compile(r"^[ \t]*// sample: ([^\n]+)\n(.*?)^[ \t]*// end$", re.DOTALL | re.MULTILINE)
 
 problems = []
-# The code that is run, by guide and name of the sample, and that of each guide's page.
 code_of = {("README", "readme"): read("Tests/Consumer/Sources/ReadmeExample/main.swift")}
 page_of = {}
 for path in files(f"{PAGES}*.swift"):

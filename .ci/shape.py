@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the types of `Sources`: a type has at most 25 stored properties, and, at the outermost level of its file, its instance
-members lie in at most four files of its target, no two types have one name, and a public type's file is named after it. The
-properties of a nested struct count with the type around it if that stores a value of the struct: directly, as an optional, or
-behind a `Lock`. The elements of a collection do not count."""
+"""Checks the types of `Sources`: a type has at most 25 stored properties, with those of a nested struct that it stores directly, as
+an optional or behind a `Lock`. At the outermost level of its file, its instance members lie in at most four files of its target,
+no two types have one name, and a public type's file is named after it."""
 import collections
 import re
 import sys
@@ -13,7 +12,6 @@ PROPERTIES, FILES = 25, 4
 # Types that only hold data, whose properties do not count: options and limits that a caller or a command line sets, and the
 # fields of an entry in an HTTP archive, as its format names them.
 DATA = {"DialerTransport.Configuration", "HAR.Entry", "RequestSpecification", "WebSocketSession.Configuration"}
-# Small public types in the file of the type that they belong to.
 COMPANIONS = {"UploadToken", "GeminiRequest", "ConnectionSendCompletion", "ProtocolOptions", "ProtocolMetadata", "WebSocketState",
               "WebSocketFragment"}
 TYPE = re.compile(r" *(?:@\S+ )*((?:[a-z]+(?:\([a-z]+\))? )*)(struct|class|enum|actor|protocol|extension) (\w+)")
@@ -23,7 +21,6 @@ COMPUTED = re.compile(r"[^=]*\{(?! *(?:didSet|willSet))")
 # The type of a property, by its annotation or its initial value: `: X`, `: X?`, `: Lock<X>`, `= X(…)`, `= Lock(X(…))`.
 VALUE = re.compile(r"[^:=]*[:=] *(?:Lock[<(])?(?:(\w+)\.)*(\w+)")
 
-# Types are listed as their target and their names from the outside in.
 stored = collections.Counter()
 held = collections.defaultdict(set)
 structs = set()

@@ -114,12 +114,14 @@ struct SimulationTests {
         machine.log(
           "\(Date().timeIntervalSince(date)) \(ContinuousClock.now - instant) \(SuspendingClock.now - suspending)")
         machine.log("\(machine.timeSource.sinceEpoch())")
+        machine.log("\(TimeSource.continuous.now())")
       }
     }
     let trace = try await simulation.run(seed: 3)
     #expect(
       trace.lines == [
         "105.000 s worker: 105.0 105.0 seconds 105.0 seconds", "105.000 s worker: 1000000105.0 seconds",
+        "105.000 s worker: 1105.0 seconds",
       ])
   }
 
@@ -170,6 +172,38 @@ struct SimulationTests {
     #expect(error?.message.contains("a thread outside of the simulation") == true)
   }
 
+  @Test("A server with two workers answers two requests at once, and others in the order of their arrival")
+  func workers() async throws {
+    let simulation = Simulation { world in
+      try world.server("https://api.example", workers: 2) { request in
+        try await Task.sleep(for: .seconds(1))
+        return .text(request.target)
+      }
+      world.machine("worker") { machine in
+        let retry = HTTPRetryPolicy.backoff(.constant(delay: .seconds(1), until: .maxRetries(2)))
+        let stack = machine.stack(StackConfiguration(interceptors: [.retry(retry)]))
+        try await withThrowingTaskGroup { group in
+          for number in 0..<6 {
+            group.addTask {
+              try await Task.sleep(for: .milliseconds(10 * number))
+              machine.log(try await stack.fetch(.text("https://api.example/\(number)")).value)
+            }
+          }
+          try await group.waitForAll()
+        }
+      }
+      world.require(.programsSucceed)
+    }
+    let trace = try await simulation.run(seed: 1)
+    #expect(trace.lines.map { $0.split(separator: " ").last } == (0..<6).map { "/\($0)" })
+    let ends = trace.calls.compactMap { $0.end?.components.seconds }
+    #expect(ends == [1, 1, 2, 2, 3, 3])
+    // A crash ends the queue: the server that was started again has free workers.
+    let crashed = try await simulation.run(
+      seed: 1, faults: .exactly([.crash("api.example", at: .milliseconds(500), restartAfter: .milliseconds(100))]))
+    #expect(crashed.requests.count == 12 && crashed.calls.allSatisfy(\.hasSucceeded))
+  }
+
   @Test("Worlds that cannot run are refused")
   func refusals() async throws {
     await #expect(throws: ConfigurationError.self) {
@@ -185,6 +219,9 @@ struct SimulationTests {
       }.run(seed: 1)
     }
     await #expect(throws: ConfigurationError.self) { try await oneCall { _ in .text("") }.run(seed: 1, instances: 0) }
+    await #expect(throws: ConfigurationError.self) {
+      try await Simulation { world in try world.server("https://api.example", workers: 0) { _ in .text("") } }.run(seed: 1)
+    }
   }
 
   @Test("A program that never ends fails at the limit of virtual time")

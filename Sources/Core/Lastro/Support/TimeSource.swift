@@ -35,11 +35,11 @@ public struct TimeSource: Sendable {
     self.sinceEpoch = sinceEpoch ?? { .seconds(Date().timeIntervalSince1970) }
   }
 
-  /// The system's continuous clock.
+  /// The system's continuous clock. Its origin is the start of the system, or of a simulation: one that depended on the
+  /// first use in the process would make runs of a simulation differ.
   public static let continuous = {
-    let start = bootTime()
     var source = TimeSource(
-      now: { .nanoseconds(bootTime() - start) }, sleep: { try await Task.sleep(for: $0, clock: .continuous) })
+      now: { .nanoseconds(bootTime()) }, sleep: { try await Task.sleep(for: $0, clock: .continuous) })
     source.isContinuous = true
     return source
   }()

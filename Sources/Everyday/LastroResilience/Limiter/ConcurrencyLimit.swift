@@ -19,7 +19,8 @@ struct ConcurrencyLimit: Sendable {
 
   let algorithm: ConcurrencyAlgorithm
   private(set) var exact: Double
-  private var lastCut = Duration.seconds(-1)
+  /// The time of the last decrease; `nil` before the first.
+  private var lastCut: Duration?
   private var gradient = GradientState()
 
   var value: Int { Int(exact) }
@@ -37,12 +38,12 @@ struct ConcurrencyLimit: Sendable {
     case .fixed: break
     case .aimd(_, let range, let backoff):
       if sample.isDropped || sample.duration > Self.slowest {
-        guard sample.began >= lastCut else { return }
+        if let lastCut, sample.began < lastCut { return }
         lastCut = now
         exact = (exact * backoff).rounded(.down)
       } else if 2 * Double(sample.inUse) >= exact {
         // Until the first drop the limit is far too low; from then on it grows by one per round trip.
-        exact += lastCut < .zero ? 1 : 1 / exact
+        exact += lastCut == nil ? 1 : 1 / exact
       }
       clamp(range)
     case .gradient(_, let range):

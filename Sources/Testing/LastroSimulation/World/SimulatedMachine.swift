@@ -72,14 +72,18 @@ public struct SimulatedMachine: @unchecked Sendable {
   ///   - origin: the scheme, host and port, such as `https://api.example`.
   ///   - identity: what the server shows in the handshake of TLS. Default: a valid certificate for any host.
   ///   - http2: whether the server speaks HTTP/2 over TLS. Default true.
+  ///   - workers: the number of requests that it answers at once, at least 1. Others wait in the order of their arrival,
+  ///     even if their clients have given up. Default `nil`: no limit.
   ///   - answer: returns the response to a request. If it throws an error, the response is 500. Each request has a task
   ///     of its own.
-  /// - Throws: `ConfigurationError` for text that is not an origin.
+  /// - Throws: `ConfigurationError` for text that is not an origin, and for less than one worker.
   public func serve(
-    _ origin: String, identity: SimulatedIdentity? = nil, http2: Bool = true,
+    _ origin: String, identity: SimulatedIdentity? = nil, http2: Bool = true, workers: Int? = nil,
     answer: @escaping @Sendable (LoopbackRequest) async throws -> LoopbackResponse
   ) throws(ConfigurationError) {
-    try world.serve(Origin(origin), on: core, identity: identity, http2: http2, answer)
+    let origin = try Origin(origin)
+    try ConfigurationError.check(workers: workers)
+    world.serve(origin, on: core, identity: identity, http2: http2, workers: workers, answer)
   }
 
   /// Adds a line to the trace of the simulation.

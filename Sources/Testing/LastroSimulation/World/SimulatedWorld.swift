@@ -51,18 +51,21 @@ public final class SimulatedWorld {
   ///   - count: the number of machines, at least 1. Default 1.
   ///   - identity: what the servers show in the handshake of TLS. Default: a valid certificate for any host.
   ///   - http2: whether the servers speak HTTP/2 over TLS. Default true.
+  ///   - workers: the number of requests that each machine answers at once, at least 1. Others wait in the order of their
+  ///     arrival, even if their clients have given up. Default `nil`: no limit.
   ///   - answer: returns the response to a request. It may suspend, and share objects of its own with other requests.
   ///     If it throws an error, the response is 500.
-  /// - Throws: `ConfigurationError` for text that is not an origin.
+  /// - Throws: `ConfigurationError` for text that is not an origin, and for less than one worker.
   public func server(
     _ origin: String, count: Int = 1, identity: SimulatedIdentity? = nil, http2: Bool = true,
-    answer: @escaping @Sendable (LoopbackRequest) async throws -> LoopbackResponse
+    workers: Int? = nil, answer: @escaping @Sendable (LoopbackRequest) async throws -> LoopbackResponse
   ) throws(ConfigurationError) {
     let origin = try Origin(origin)
+    try ConfigurationError.check(workers: workers)
     core.hosts.append(origin.host)
     let name = core.names.contains(origin.host) ? "\(origin.host):\(origin.port)" : origin.host
     let listen = { [unowned core] machine in
-      core.serve(origin, on: machine, identity: identity, http2: http2, answer)
+      core.serve(origin, on: machine, identity: identity, http2: http2, workers: workers, answer)
     }
     core.addMachines(name, count: count, isAwaited: false, listen: listen) { _ in }
   }

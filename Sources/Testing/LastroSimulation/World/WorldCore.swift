@@ -29,6 +29,8 @@ final class WorldCore: @unchecked Sendable {
   private var connections = 0
   /// The event loops of all starts, which the far ends of their connections refer to.
   private var loops: [MachineLoop] = []
+  /// The workers of all servers, whose queues refer to connections that refer to them.
+  private var queues: [ServerWorkers] = []
 
   init(seed: UInt64, order: UInt64, instances: Int?) {
     self.seed = seed
@@ -131,16 +133,18 @@ final class WorldCore: @unchecked Sendable {
   // MARK: Servers
 
   func serve(
-    _ origin: Origin, on machine: MachineCore, identity: SimulatedIdentity?, http2: Bool,
+    _ origin: Origin, on machine: MachineCore, identity: SimulatedIdentity?, http2: Bool, workers: Int?,
     _ answer: @escaping @Sendable (LoopbackRequest) async throws -> LoopbackResponse
   ) {
+    let workers = workers.map(ServerWorkers.init)
+    if let workers { queues.append(workers) }
     let service = SimulatedNetwork.Service(
       machine: machine, owner: machine.owner, identity: identity, speaksHTTP2: http2 && origin.scheme == "https"
     ) { [unowned self] far, isHTTP2 in
       connections += 1
       machine.add(far)
       let handle = { [unowned self] (request: LoopbackRequest, session: any ServerSession) in
-        self.handle(request, session, of: machine, origin, answer)
+        self.handle(request, session, of: machine, origin, workers, answer)
       }
       if isHTTP2 {
         _ = HTTP2ServerSession(far, number: connections, handle)
@@ -151,10 +155,10 @@ final class WorldCore: @unchecked Sendable {
     network.listen(at: "\(origin.host):\(origin.port)", service)
   }
 
-  /// Gives a request to the machine's code, on a task of its own.
+  /// Gives a request to the machine's code, on a task of its own, once a worker is free.
   private func handle(
     _ request: LoopbackRequest, _ session: any ServerSession, of machine: MachineCore, _ origin: Origin,
-    _ answer: @escaping @Sendable (LoopbackRequest) async throws -> LoopbackResponse
+    _ workers: ServerWorkers?, _ answer: @escaping @Sendable (LoopbackRequest) async throws -> LoopbackResponse
   ) {
     var request = request
     let call = request.head[CallObserver.mark].flatMap { Int($0) }
@@ -164,13 +168,18 @@ final class WorldCore: @unchecked Sendable {
       SimulationTrace.Request(
         server: machine.name, method: request.method, url: "\(origin)\(request.target)", call: call,
         idempotencyKey: request.head["Idempotency-Key"], time: elapsed))
-    scheduler.start(for: machine.owner) { [self] in
-      var response = LoopbackResponse(status: 500)
-      do { response = try await answer(given) } catch { log("\(name): the server has failed: \(error)") }
-      trace.setResponse(
-        status: response.sentStatus(over: given), wasRefused: response.wasNotProcessed(over: given), ofRequest: index)
-      session.value.respond(response, to: given)
+    let released = Confined(workers)
+    let begin = { [self] in
+      scheduler.start(for: machine.owner) { [self] in
+        var response = LoopbackResponse(status: 500)
+        do { response = try await answer(given) } catch { log("\(name): the server has failed: \(error)") }
+        trace.setResponse(
+          status: response.sentStatus(over: given), wasRefused: response.wasNotProcessed(over: given), ofRequest: index)
+        session.value.respond(response, to: given)
+        released.value?.release()
+      }
     }
+    if let workers { workers.begin(begin) } else { begin() }
   }
 
   // MARK: Trace
@@ -200,6 +209,8 @@ final class WorldCore: @unchecked Sendable {
     for machine in machines { (machine.loop, machine.eventLoop) = (nil, nil) }
     machines = []
     loops = []
+    for queue in queues { queue.forgetAll() }
+    queues = []
     return trace
   }
 

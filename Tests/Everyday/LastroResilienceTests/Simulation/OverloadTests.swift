@@ -1,93 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
-import TestSupport
+import LastroSimulation
+import LastroTesting
 import Testing
 
 @testable import LastroResilience
 
-/// A service of 20 workers that serves 200 requests a second and receives 2,000.
+/// A service of 20 workers that serves 200 requests a second and receives 600.
 enum Overload {
-  static let capacity = 200.0
-  static let seconds = 30
-  static let timeout = 1.0
+  static let workers = 20
+  /// The mean time in seconds that a worker takes.
+  static let service = 0.1
+  static let capacity = Double(workers) / service
+  static let load = 3 * capacity
+  static let seconds = 7
+  /// The seconds that count: in the first ones the queue fills and limits adapt.
+  static let counted = 3..<7
+  static let timeout = Duration.seconds(1)
 
-  static let settings: [(name: String, algorithm: ConcurrencyAlgorithm?)] = [
-    ("none", nil), ("Polly in .NET: 1000 permits", .fixed(1000)), ("resilience4j: bulkhead of 25", .fixed(25)),
-    ("Lastro: AIMD", .aimd()), ("Lastro: gradient", .gradient()),
+  struct Setting {
+    var name: String
+    var algorithm: ConcurrencyAlgorithm?
+  }
+
+  static let settings = [
+    Setting(name: "none"), Setting(name: "Polly in .NET: 1000 permits", algorithm: .fixed(1000)),
+    Setting(name: "resilience4j: bulkhead of 25", algorithm: .fixed(25)),
+    Setting(name: "Lastro: AIMD", algorithm: .aimd()), Setting(name: "Lastro: gradient", algorithm: .gradient()),
   ]
 
-  static func run(_ algorithm: ConcurrencyAlgorithm?) -> Outcome {
-    let simulator = Simulator(seed: 1)
-    let server = SimulatedServer(simulator, workers: 20) { simulator.exponential(0.1) }
-    var outcome = Outcome(seconds: seconds)
-    // There is no queue, because only the limit is under test.
-    var limiter = algorithm.map { LimiterMachine($0, capacity: 0) }
-    func arrive() {
-      simulator.after(simulator.exponential(1 / (10 * capacity))) { arrive() }
-      var grant: LimiterMachine.Grant?
-      if limiter != nil {
-        guard case .admitted(let admitted)? = limiter?.ask(now: simulator.time, left: nil) else { return }
-        grant = admitted
+  /// The outcomes of the settings, for the tests and for the page.
+  static let outcomes: Task<[(setting: Setting, outcome: Outcome)], any Error> = Task {
+    var outcomes: [(setting: Setting, outcome: Outcome)] = []
+    for setting in settings { outcomes.append((setting, try await run(setting.algorithm))) }
+    return outcomes
+  }
+
+  static func run(_ algorithm: ConcurrencyAlgorithm?) async throws -> Outcome {
+    let simulation = Simulation { world in
+      let random = RandomSource.seeded(world.seed)
+      try world.server("https://api.example", workers: workers) { _ in
+        try await Task.sleep(for: .seconds(service * (0.5 + random.unit())))
+        return .text("")
       }
-      let start = simulator.now
-      var isOver = false
-      func end(_ load: LoadSample) {
-        isOver = true
-        if let grant { _ = limiter?.end(grant, load, now: simulator.time) }
+      world.machine("client") { machine in
+        var configuration = StackConfiguration()
+        configuration.timeouts.attempt = timeout
+        // There is no queue, because only the limit is under test.
+        let limiter = try algorithm.map { try ConcurrencyLimiter($0, queueCapacity: 0) }
+        configuration.resilience = Resilience(limiter: limiter)
+        let stack = machine.stack(configuration)
+        await Arrivals.run(on: machine, rate: load, seconds: Double(seconds)) { _ in
+          _ = try? await stack.fetch(.text("https://api.example/"))
+        }
       }
-      server.receive { _ in
-        if isOver { return }
-        outcome.good(at: simulator.now, latency: simulator.now - start)
-        end(.measured)
-      }
-      simulator.after(timeout) { if !isOver { end(.dropped) } }
     }
-    arrive()
-    simulator.run(until: Double(seconds))
-    outcome.load = server.load
-    return outcome
+    return Outcome(try await simulation.run(seed: 1), seconds: seconds)
   }
+
+  /// Returns the goodput as a share of the capacity.
+  static func share(_ outcome: Outcome) -> Double { outcome.share(of: capacity, in: counted) }
 }
 
-/// The outcome of a simulation.
-struct Outcome {
-  var load: [Int] = []
-  /// The number of calls that succeeded in each second.
-  var goodput: [Int]
-  var latencies: [Double] = []
-  /// The latencies of each second.
-  var latencyBySecond: [[Double]]
-
-  init(seconds: Int) {
-    goodput = Array(repeating: 0, count: seconds + 1)
-    latencyBySecond = Array(repeating: [], count: seconds + 1)
-  }
-
-  mutating func good(at now: Double, latency: Double) {
-    let second = min(Int(now), goodput.count - 1)
-    goodput[second] += 1
-    latencies.append(latency)
-    latencyBySecond[second].append(latency)
-  }
-
-  func percentile(_ share: Double) -> Double { Self.percentile(share, of: latencies) }
-
-  static func percentile(_ share: Double, of values: [Double]) -> Double {
-    let sorted = values.sorted()
-    return sorted.isEmpty ? 0 : sorted[min(sorted.count - 1, Int(share * Double(sorted.count)))]
-  }
-}
-
-@Suite("Overload, simulated", .ownThread)
+@Suite("Overload, simulated", .timeLimit(.minutes(5)))
 struct OverloadTests {
-  @Test("At ten times the capacity AIMD keeps at least 80 % of it, compared with less than 20 % without")
-  func aimd() {
-    let without = Double(Overload.run(nil).goodput.reduce(0, +)) / Overload.capacity / Double(Overload.seconds)
-    #expect(without < 0.2)
-    for algorithm in [ConcurrencyAlgorithm.aimd(), .aimd(initial: 200), .aimd(initial: 1)] {
-      let with = Double(Overload.run(algorithm).goodput.reduce(0, +)) / Overload.capacity / Double(Overload.seconds)
-      #expect(with >= 0.8, "\(algorithm): \(with)")
+  @Test("At three times the capacity a limit keeps at least 90 % of it, compared with less than 5 % without a limit")
+  func aimd() async throws {
+    let outcomes = try await Overload.outcomes.value.map { Overload.share($0.outcome) }
+    #expect(outcomes[0] < 0.05 && outcomes[1] < 0.05, "\(outcomes)")
+    #expect(outcomes[3] >= 0.9 && outcomes[4] >= 0.9, "\(outcomes)")
+    for initial in [200, 1] {
+      let share = Overload.share(try await Overload.run(.aimd(initial: initial)))
+      #expect(share >= 0.9, "\(initial): \(share)")
     }
   }
 }

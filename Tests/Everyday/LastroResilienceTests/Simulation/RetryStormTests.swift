@@ -1,132 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
-import TestSupport
+import LastroSimulation
+import LastroTesting
 import Testing
 
 @testable import LastroResilience
 
-/// A server that serves 300 calls a second, and 1,000 clients that each make a call about every four seconds. The
-/// server is down for twenty seconds. From the start of the outage until twenty seconds after its end, the link loses
-/// half of the requests.
+/// A server that serves 20 calls a second, and 64 clients that each make a call about every four seconds. The server is
+/// down for ten seconds. From the start of the outage until ten seconds after its end, the network loses half of what it
+/// carries, so that about a quarter of the attempts take too long.
 enum RetryStorm {
-  static let clients = 1_000
-  static let capacity = 300.0
+  static let clients = 64
+  static let workers = 2
+  static let service = Duration.milliseconds(100)
+  static let capacity = 20.0
   static let think = 4.0
-  static let timeout = 1.0
-  static let down = 20.0..<40.0
-  static let lossy = 20.0..<60.0
-  static let seconds = 100
+  static let timeout = Duration.seconds(1)
+  static let down = 20..<30
+  static let lossy = 20..<40
+  static let seconds = 70
+  /// The seconds in which a storm should be over.
+  static let last = 50..<70
 
   /// A way in which a client retries.
-  struct Setting {
+  struct Setting: Sendable {
     var name: String
-    /// The maximum number of further attempts.
-    var retries: Int
-    /// The delay before a retry, by its number from 1 and a random number.
-    var delay: (_ number: Int, _ unit: Double) -> Double
+    var retry: HTTPRetryPolicy
     var breaker: CircuitBreakerPolicy?
-    /// Whether retries are paid for with 500 tokens at 14 each, as with `RetryQuota`.
+    /// Whether retries are paid for with the tokens of a `RetryQuota`.
     var hasQuota = false
   }
 
-  static func settings() throws -> [Setting] {
-    [
-      Setting(name: "none: 10 retries, at once", retries: 10, delay: { _, _ in 0 }),
-      Setting(
-        name: "Polly in .NET: 3 retries, 2 s exponential; breaker 10 % of 100", retries: 3,
-        delay: { number, unit in Double(2 << (number - 1)) * (0.5 + unit) },
-        breaker: CircuitBreakerPolicy(
-          minimumCalls: 100, failureRatio: 0.1, consecutiveFailures: nil, breakDuration: .seconds(5),
-          maximumBreakDuration: .seconds(5), probes: 1)
-      ),
-      Setting(
-        name: "resilience4j: 2 retries after 500 ms; breaker 50 % of the last 100", retries: 2, delay: { _, _ in 0.5 },
-        breaker: CircuitBreakerPolicy(
-          window: .calls(100), minimumCalls: 100, consecutiveFailures: nil, breakDuration: .seconds(60),
-          maximumBreakDuration: .seconds(60), probes: 10)),
-      Setting(
-        name: "Lastro: 2 retries, full jitter, quota; standard breaker", retries: 2,
-        delay: { number, unit in 0.05 * Double(1 << (number - 1)) * unit }, breaker: .standard, hasQuota: true),
-    ]
-  }
+  static let settings = [
+    Setting(name: "none: 10 retries, at once", retry: .maxRetries(10)),
+    Setting(
+      name: "Polly in .NET: 3 retries, 2 s exponential; breaker 10 % of 100",
+      retry: .backoff(
+        .exponential(
+          baseDelay: .seconds(2),
+          scale: { base, number in Retry.Backoff.doubling(base, number) * (0.5 + RandomSource.system.unit()) },
+          until: .maxRetries(3))),
+      breaker: CircuitBreakerPolicy(
+        minimumCalls: 100, failureRatio: 0.1, consecutiveFailures: nil, breakDuration: .seconds(5),
+        maximumBreakDuration: .seconds(5), probes: 1)
+    ),
+    Setting(
+      name: "resilience4j: 2 retries after 500 ms; breaker 50 % of the last 100",
+      retry: .backoff(.constant(delay: .milliseconds(500), until: .maxRetries(2))),
+      breaker: CircuitBreakerPolicy(
+        window: .calls(100), minimumCalls: 100, consecutiveFailures: nil, breakDuration: .seconds(60),
+        maximumBreakDuration: .seconds(60), probes: 10)),
+    Setting(
+      name: "Lastro: 2 retries, full jitter, quota; standard breaker", retry: .standard, breaker: .standard,
+      hasQuota: true),
+  ]
 
   struct Result {
+    var setting: Setting
     var outcome: Outcome
+
     /// The highest load in one second after the server's return, as a multiple of its capacity.
-    var spike = 0.0
-    /// The successes per second in the last 20 s.
-    var goodput = 0.0
+    var spike: Double { Double(outcome.load.dropFirst(down.upperBound).max() ?? 0) / capacity }
+    /// The successes per second at the end.
+    var goodput: Double { outcome.share(of: 1, in: last) }
   }
 
-  private final class Client {
-    var circuit: CircuitMachine?
-    var tokens = 500
-
-    init(_ setting: Setting) { circuit = setting.breaker.map(CircuitMachine.init) }
+  /// The results of the settings, for the tests and for the page.
+  static let results: Task<[Result], any Error> = Task {
+    var results: [Result] = []
+    for setting in settings { results.append(try await run(setting)) }
+    return results
   }
 
-  static func run(_ setting: Setting) -> Result {
-    let simulator = Simulator(seed: 11)
-    let server = SimulatedServer(simulator, workers: 15) { simulator.exponential(0.05) }
-    var result = Result(outcome: Outcome(seconds: seconds))
-    func attempt(_ client: Client, _ number: Int, since start: Double) {
-      var generation: UInt64 = 0
-      if client.circuit != nil {
-        guard case .admitted(let admitted)? = client.circuit?.ask(now: simulator.time) else { return }
-        generation = admitted
+  private static func run(_ setting: Setting) async throws -> Result {
+    let simulation = Simulation { world in
+      try world.server("https://api.example", workers: workers) { _ in
+        try await Task.sleep(for: service)
+        return .text("")
       }
-      var isOver = false
-      func end(_ isGood: Bool) {
-        guard !isOver else { return }
-        isOver = true
-        client.circuit?.end(
-          generation, isGood ? .success : .failure, duration: .zero, now: simulator.time,
-          unit: simulator.random.unit())
-        if isGood {
-          if setting.hasQuota { client.tokens = min(500, client.tokens + (number > 0 ? 14 : 1)) }
-          result.outcome.good(at: simulator.now, latency: simulator.now - start)
-          return
-        }
-        guard number < setting.retries, !setting.hasQuota || client.tokens >= 14 else { return }
-        if setting.hasQuota { client.tokens -= 14 }
-        simulator.after(setting.delay(number + 1, simulator.random.unit())) {
-          attempt(client, number + 1, since: start)
+      // One machine with a stack for each client, whose connections are its own.
+      world.machine("clients") { machine in
+        await withDiscardingTaskGroup { group in
+          for _ in 0..<clients {
+            var configuration = StackConfiguration(interceptors: [.retry(setting.retry)])
+            configuration.timeouts.attempt = timeout
+            configuration.retryQuota = setting.hasQuota ? .standard() : nil
+            configuration.resilience = Resilience(breaker: setting.breaker.map { CircuitBreaker(policy: $0) })
+            let stack = machine.stack(configuration)
+            group.addTask {
+              await Arrivals.run(on: machine, rate: 1 / think, seconds: Double(seconds)) { _ in
+                _ = try? await stack.fetch(.text("https://api.example/"))
+              }
+            }
+          }
         }
       }
-      simulator.after(timeout) { end(false) }
-      if !lossy.contains(simulator.now) || simulator.random.unit() < 0.5 { server.receive { end($0) } }
     }
-    for _ in 0..<clients {
-      let client = Client(setting)
-      func call() {
-        simulator.after(simulator.exponential(think)) {
-          call()
-          attempt(client, 0, since: simulator.now)
-        }
-      }
-      call()
-    }
-    simulator.after(down.lowerBound) { server.isDown = true }
-    simulator.after(down.upperBound) { server.isDown = false }
-    simulator.run(until: Double(seconds))
-    result.outcome.load = server.load
-    result.spike = Double(server.load.dropFirst(Int(down.upperBound)).max() ?? 0) / capacity
-    result.goodput = Double(result.outcome.goodput[80..<seconds].reduce(0, +)) / Double(seconds - 80)
-    return result
+    let outage = SimulatedFault.crash(
+      "api.example", at: .seconds(down.lowerBound), restartAfter: .seconds(down.count))
+    let loss = SimulatedFault.slowLink(
+      "clients", "api.example", LinkConditions(loss: 0.5), at: .seconds(lossy.lowerBound), for: .seconds(lossy.count))
+    let trace = try await simulation.run(seed: 11, faults: .exactly([outage, loss]))
+    return Result(setting: setting, outcome: Outcome(trace, seconds: seconds))
   }
 }
 
-@Suite("Retry storm, simulated", .ownThread)
+@Suite("Retry storm, simulated", .timeLimit(.minutes(5)))
 struct RetryStormTests {
-  @Test("A thousand clients return without a spike of over twice the capacity, and all are served")
-  func recovery() throws {
-    let settings = try RetryStorm.settings()
-    let with = RetryStorm.run(try #require(settings.last))
+  @Test("Clients return without a spike of over twice the capacity, and all are served")
+  func recovery() async throws {
+    let results = try await RetryStorm.results.value
+    let (without, with) = (try #require(results.first), try #require(results.last))
     #expect(with.spike <= 2)
     #expect(with.goodput > 0.9 * Double(RetryStorm.clients) / RetryStorm.think)
     // Without protection, the storm sustains itself. The server works for clients that have given up.
-    let without = RetryStorm.run(try #require(settings.first))
     #expect(without.spike > 2)
     #expect(without.goodput < 0.3 * RetryStorm.capacity)
   }

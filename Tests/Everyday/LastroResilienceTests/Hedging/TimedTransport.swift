@@ -4,52 +4,6 @@ import Foundation
 import HTTPTypes
 import Lastro
 import LastroSupport
-import LastroTesting
-import Testing
-
-/// An executor that runs tasks on simulated time and one thread, so that every run has the same order. Ready tasks run
-/// in turn, and time jumps when no task is ready. A task may wait only for limits of the executor's clock.
-final class SimulatedTasks: TaskExecutor {
-  let clock = ManualClock()
-  private let ready = Lock<(jobs: [UnownedJob], head: Int)>(([], 0))
-
-  func enqueue(_ job: consuming ExecutorJob) {
-    let job = UnownedJob(job)
-    ready.withLock { $0.jobs.append(job) }
-  }
-
-  /// Runs an operation to its end and returns its value, or `nil` if it waits for an event that never comes.
-  func run<Value: Sendable>(_ operation: @escaping @Sendable () async -> Value) -> Value? {
-    let value = Lock<Value?>(nil)
-    let task = Task(executorPreference: self) {
-      let made = await operation()
-      value.withLock { $0 = made }
-    }
-    settle()
-    while value.withLock({ $0 == nil }), let next = clock.nextLimit {
-      clock.advance(by: next - clock.now)
-      settle()
-    }
-    task.cancel()
-    settle()
-    return value.withLock { $0 }
-  }
-
-  private func settle() {
-    while let job = take() { job.runSynchronously(on: asUnownedTaskExecutor()) }
-  }
-
-  private func take() -> UnownedJob? {
-    ready.withLock { ready in
-      guard ready.head < ready.jobs.count else {
-        ready = ([], 0)
-        return nil
-      }
-      ready.head += 1
-      return ready.jobs[ready.head - 1]
-    }
-  }
-}
 
 /// A transport whose requests each take a scripted time and have a scripted end.
 final class TimedTransport: Transport {
@@ -115,32 +69,5 @@ final class TimedTransport: Transport {
       "\(answer.head.status.code) \(String(decoding: answer.body.bytes ?? Data(), as: UTF8.self))"
     case .failure(let error): "\(error.stage.rawValue)/\(error.code)"
     }
-  }
-}
-
-@Suite("Simulated tasks", .timeLimit(.minutes(5)))
-struct SimulatedTasksTests {
-  @Test("Tasks of a group run in turn, time jumps to the next due one, and a deadlock is detected")
-  func order() {
-    let tasks = SimulatedTasks()
-    let time = tasks.clock.timeSource
-    let order = tasks.run {
-      await withTaskGroup(of: Int.self) { group in
-        for wait in [3, 1, 2] {
-          group.addTask {
-            try? await time.limit(.seconds(wait))
-            return wait
-          }
-        }
-        return await group.reduce(into: [Int]()) { $0.append($1) }
-      }
-    }
-    #expect(order == [1, 2, 3])
-    #expect(tasks.clock.now == .seconds(3))
-    let never = OneAnswer<Void>()
-    #expect(tasks.run { await never.wait() } == nil)
-    never.give(())
-    // A task that never ends is never freed. The next run lets the resumed task end.
-    #expect(tasks.run { true } == true)
   }
 }
