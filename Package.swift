@@ -23,6 +23,7 @@ func integration(_ name: String, _ package: String) -> Target.Dependency {
 enum Floor: String {
   case core = "Core"
   case everyday = "Everyday"
+  case fleet = "Fleet"
   case streams = "Streams"
   case testing = "Testing"
   case tools = "Tools"
@@ -61,6 +62,7 @@ let package = Package(
     .library(name: "LastroResilience", targets: ["LastroResilience"]),
     .library(name: "LastroObservability", targets: ["LastroObservability"]),
     .library(name: "LastroLifecycle", targets: ["LastroLifecycle"]),
+    .library(name: "LastroFleet", targets: ["LastroFleet"]),
     .library(name: "LastroWebSocket", targets: ["LastroWebSocket"]),
     .library(name: "LastroGemini", targets: ["LastroGemini"]),
     .library(name: "LastroTunnels", targets: ["LastroTunnels"]),
@@ -131,6 +133,12 @@ let package = Package(
     // The stack as a service of swift-service-lifecycle, whose dependencies take a while to compile.
     Floor.everyday.target(
       "LastroLifecycle", ["LastroCurl", integration("ServiceLifecycle", "swift-service-lifecycle")]),
+
+    // MARK: Fleet
+
+    // What the instances of a service share, in a store that they reach over any dialer, or in a folder. May not know the
+    // engine.
+    Floor.fleet.target("LastroFleet", ["CLastroPrimitives", "Lastro", "LastroSupport", "LastroWire", logging]),
 
     // MARK: Streams
 
@@ -272,6 +280,12 @@ let package = Package(
       [
         "Lastro", "LastroCurl", "LastroLifecycle", "LastroTesting",
         integration("ServiceLifecycleTestKit", "swift-service-lifecycle"),
+      ]),
+    Floor.fleet.tests(
+      "LastroFleetTests",
+      [
+        "CurlSupport", "Lastro", "LastroCurl", "LastroFleet", "LastroSimulation", "LastroSupport", "LastroTesting",
+        "PeerSupport", "TestSupport", httpTypes, logging,
       ]),
     Floor.streams.tests(
       "LastroWebSocketTests",

@@ -6,11 +6,11 @@ import sys
 from tree import files, read
 
 # A target uses its own floor and those in front of it.
-FLOORS = ["Core", "Everyday", "Streams", "Testing", "Tools"]
+FLOORS = ["Core", "Everyday", "Fleet", "Streams", "Testing", "Tools"]
 # Modules that only these targets may import.
 ONLY = {
     "CLastro": "LastroCurl", "CLastroHTTP2": "LastroHTTP", "CLastroSQLite": "LastroSQLiteCache",
-    "CLastroPrimitives": "Lastro LastroTunnels LastroWire", "CLoopback": "LastroTesting LastroStreamsTesting", "CLastroSimulation": "LastroSimulation",
+    "CLastroPrimitives": "Lastro LastroFleet LastroTunnels LastroWire", "CLoopback": "LastroTesting LastroStreamsTesting", "CLastroSimulation": "LastroSimulation",
     # The engine is chosen where a program is put together, and features do not know of it.
     "LastroCurl": "LastroLifecycle LastroTransports LastroCommand",
     "LastroHTTP": "LastroCurl LastroWebSocket LastroTunnels LastroTransports LastroSimulation LastroCommand",

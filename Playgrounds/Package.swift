@@ -48,6 +48,7 @@ let package = Package(
         .product(name: "LastroEveryday", package: "Lastro"),
         .product(name: "LastroCurl", package: "Lastro"),
         .product(name: "LastroTransports", package: "Lastro"),
+        .product(name: "LastroFleet", package: "Lastro"),
         .product(name: "LastroHTTP", package: "Lastro"),
         .product(name: "LastroGemini", package: "Lastro"),
         .product(name: "LastroLifecycle", package: "Lastro"),

@@ -10,7 +10,8 @@ enum Pages {
     .caching,
     .downloads, .uploads,
     .runningInAService, .callingAnLLM, .fetchingWhatUsersName, .migrating,
-    .transports, .webSockets, .gemini, .engine, .chains, .testingStreams, .simulating, .comingFromOtherClients,
+    .transports, .webSockets, .gemini, .engine, .chains, .testingStreams, .simulating, .runningManyInstances,
+    .comingFromOtherClients,
     .comingFromAlicerce,
   ]
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroFleet
+import LastroTesting
+
+private func first(
+  stack: CurlNetworkStack, client: OAuth2Client, key: SealingKey, password: Secret, refreshToken: Secret
+) throws -> BearerAuthenticator {
+  // sample: first
+  let store = try RedisStore("rediss://fleet.internal:6380", dialer: stack.dialer, user: "fleet", password: password)
+  let tokens = try client.refreshToken(refreshToken, stack: stack).shared(in: store, as: "github", sealedWith: key)
+  let authenticator = try BearerAuthenticator(source: tokens, origins: [Origin("https://api.github.com")])
+  // end
+  return authenticator
+}
+
+private func key(from environment: [String: String]) throws -> SealingKey {
+  // sample: key
+  let key = try SealingKey(base64: Secret(environment["FLEET_KEY"] ?? ""))
+  // end
+  return key
+}
+
+private func failover(_ stack: CurlNetworkStack, password: Secret) throws -> RedisStore {
+  // sample: failover
+  let store = try RedisStore(
+    ["rediss://one.internal:6380", "rediss://two.internal:6380"], dialer: stack.dialer, user: "fleet",
+    password: password, timeout: .milliseconds(500))
+  // end
+  return store
+}
+
+/// Two instances of a service with one store, over scripted token endpoints.
+private func twoInstances(folder: String, key: SealingKey) async throws -> [String] {
+  // sample: instances
+  let endpoint = ScriptedTransport([
+    .respond(
+      status: 200, headers: [.contentType: "application/json"],
+      body: #"{"access_token": "a1", "token_type": "Bearer", "expires_in": 600, "refresh_token": "r2"}"#)
+  ])
+  let client = try OAuth2Client(tokenURL: "https://login.example/token", id: "shop", authentication: .none)
+  func instance() throws -> some AccessTokenSource {
+    let store = try FileStore(folder: folder)
+    return try client.refreshToken("r1", stack: TransportNetworkStack(transport: endpoint))
+      .shared(in: store, as: "github", sealedWith: key)
+  }
+  let one = try await instance().token(replacing: nil)
+  let other = try await instance().token(replacing: nil)
+  print(endpoint.requests.count, "request, the same token:", one.value == other.value)
+  // end
+  return [one.value.reveal(), other.value.reveal()]
+}
+
+extension Page {
+  static let runningManyInstances = Page("RunningManyInstances") { stage in
+    let key = try key(from: ["FLEET_KEY": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
+    let stack = try CurlNetworkStack()
+    let client = try OAuth2Client(tokenURL: "https://login.example/token", id: "shop", authentication: .none)
+    _ = try first(stack: stack, client: client, key: key, password: "hidden-p", refreshToken: "hidden-r")
+    _ = try failover(stack, password: "hidden-p")
+    let folder = FileManager.default.temporaryDirectory.appending(path: "fleet-\(UInt64.random(in: 0 ... .max))")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    var values: [String] = []
+    try await stage.prints("instances") { values = try await twoInstances(folder: folder.path, key: key) }
+    stage.check("both instances have the token of one request", values == ["a1", "a1"])
+  }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroFleet
+import LastroSupport
+
+/// A store in memory that the instances of a test share, with a clock of the test and failures on demand.
+final class MemoryFleetStore: FleetStore {
+  fileprivate struct State {
+    var values: [String: (bytes: [UInt8], end: Duration)] = [:]
+    var failure: FleetStoreError?
+    /// The number of changes to apply whose responses are lost.
+    var lostResponses = 0
+    var reads = 0
+    var changes = 0
+  }
+
+  private let state = Lock(State())
+  private let now: @Sendable () -> Duration
+  /// Called before and after each operation.
+  private let pause: @Sendable () async -> Void
+
+  init(now: @escaping @Sendable () -> Duration, pause: @escaping @Sendable () async -> Void = {}) {
+    self.now = now
+    self.pause = pause
+  }
+
+  static let down = FleetStoreError(.unreachable, "the store is down")
+
+  func fail(_ failure: FleetStoreError?) { state.withLock { $0.failure = failure } }
+  func loseResponses(_ count: Int) { state.withLock { $0.lostResponses = count } }
+  func removeAll() { state.withLock { $0.values = [:] } }
+  var values: [[UInt8]] { state.withLock { $0.values.values.map(\.bytes) } }
+  var reads: Int { state.withLock { $0.reads } }
+  var changes: Int { state.withLock { $0.changes } }
+
+  func read(_ key: String) async throws(FleetStoreError) -> StoredValue {
+    await pause()
+    let now = now()
+    let value = try state.withLock { state throws(FleetStoreError) in
+      if let failure = state.failure { throw failure }
+      state.reads += 1
+      return StoredValue(bytes: state.current(key, at: now), time: now)
+    }
+    await pause()
+    return value
+  }
+
+  func set(
+    _ key: String, to new: [UInt8], ifCurrently old: [UInt8]?, expiresAfter lifetime: Duration
+  ) async throws(FleetStoreError) -> StoredValue {
+    await pause()
+    let now = now()
+    let value = try state.withLock { state throws(FleetStoreError) in
+      if let failure = state.failure { throw failure }
+      let current = state.current(key, at: now)
+      guard current == old || current == new else { return StoredValue(bytes: current, time: now) }
+      state.values[key] = (new, now + lifetime)
+      state.changes += 1
+      if state.lostResponses > 0 {
+        state.lostResponses -= 1
+        throw Self.down
+      }
+      return StoredValue(bytes: new, time: now)
+    }
+    await pause()
+    return value
+  }
+}
+
+extension MemoryFleetStore.State {
+  fileprivate func current(_ key: String, at now: Duration) -> [UInt8]? {
+    values[key].flatMap { $0.end > now ? $0.bytes : nil }
+  }
+}
