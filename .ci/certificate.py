@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`certificate.py COMMIT TREE`: writes Docs/Certificate.md from LongRun.md and the pages whose numbers tools print, for `.ci/long`."""
+"""`certificate.py COMMIT TREE` writes Docs/Certificate.md from LongRun.md and the pages whose numbers tools print."""
 import pathlib
 import re
 import sys

@@ -220,7 +220,8 @@ struct SimulationTests {
     }
     await #expect(throws: ConfigurationError.self) { try await oneCall { _ in .text("") }.run(seed: 1, instances: 0) }
     await #expect(throws: ConfigurationError.self) {
-      try await Simulation { world in try world.server("https://api.example", workers: 0) { _ in .text("") } }.run(seed: 1)
+      try await Simulation { world in try world.server("https://api.example", workers: 0) { _ in .text("") } }.run(
+        seed: 1)
     }
   }
 

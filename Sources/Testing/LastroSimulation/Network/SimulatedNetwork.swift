@@ -12,6 +12,10 @@ final class SimulatedNetwork {
     var owner: Scheduler.Owner
     var identity: SimulatedIdentity?
     var speaksHTTP2: Bool
+    /// Whether it is a proxy, which opens tunnels.
+    var opensTunnels = false
+    /// The value of `Proxy-Authorization` that a proxy requires; `nil` for none.
+    var authorization: String?
     /// Accepts a connection on the far end of a link.
     var accept: (MemoryPeer, _ isHTTP2: Bool) -> Void
   }
@@ -113,42 +117,97 @@ final class SimulatedNetwork {
   /// Opens a connection of a client.
   ///
   /// - Parameters:
+  ///   - proxy: the proxy; `nil` for none.
   ///   - judges: the judges of the server, in the order in which they are asked.
   ///   - outcome: called on behalf of the client; never, if a partition does not end.
   func dial(
-    _ dial: LinkDial, from host: MachineLoop, judges: [any ServerTrustJudge],
+    _ dial: LinkDial, from host: MachineLoop, through proxy: SimulatedProxy?, judges: [any ServerTrustJudge],
     _ outcome: @escaping (Result<MemoryLink, TransportError>) -> Void
   ) {
-    let client = host.machine, name = dial.target.host.text, authority = dial.target.name
-    guard lostNames[name] ?? 0 == 0, let found = services[authority], !found.isEmpty else {
+    let client = host.machine, first = proxy?.target ?? dial.target
+    guard let service = service(of: first) else {
       let lookup = travelTime(defaultConditions) + travelTime(defaultConditions)
       return scheduler.perform(for: client.owner, at: scheduler.now + lookup) {
-        outcome(.failure(.simulatedNameNotFound(name)))
+        outcome(
+          .failure(proxy == nil ? .simulatedNameNotFound(first.host.text) : .simulatedProxyNotFound(first.name)))
       }
     }
-    let service = found[random.number(below: found.count)]
-    let path = SimulatedPath(self, from: client, to: service.machine, service.owner)
-    paths.append(path)
-    let refused = { outcome(.failure(.simulatedRefusal(by: authority))) }
+    let path = path(from: client, to: service)
+    let refused = {
+      outcome(.failure(proxy == nil ? .simulatedRefusal(by: first.name) : .simulatedProxyRefusal(by: first.name)))
+    }
     path.serverIsGone = { [unowned path] in path.carry(0, toPeer: false, refused) }
-    // The first packet and its answer; with TLS, the handshake takes another round trip (RFC 8446 §2).
+    // The first packet and its answer.
     roundTrip(on: path) { [self] in
-      guard let tls = dial.request.tls else { return open(dial, service, path, host, judges, nil, outcome) }
-      roundTrip(on: path) { [self] in
-        let protocols = service.speaksHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"]
-        let agreed = protocols.first { tls.applicationProtocols.contains($0) } ?? "http/1.1"
-        open(dial, service, path, host, judges, agreed, outcome)
+      if let proxy, dial.request.tls != nil {
+        openTunnel(dial, through: proxy, service, path, host, judges, outcome)
+      } else {
+        shakeHands(dial, service, path, host, judges, outcome)
       }
     }
   }
 
-  private func roundTrip(on path: SimulatedPath, _ then: @escaping () -> Void) {
+  /// Returns one of the machines that serve at a place; `nil` if its name cannot be found.
+  private func service(of target: TrustTarget) -> Service? {
+    guard lostNames[target.host.text] ?? 0 == 0, let found = services[target.name], !found.isEmpty else { return nil }
+    return found[random.number(below: found.count)]
+  }
+
+  private func path(from client: MachineCore, to service: Service) -> SimulatedPath {
+    let path = SimulatedPath(self, from: client, to: service.machine, service.owner)
+    paths.append(path)
+    return path
+  }
+
+  private func roundTrip(on path: any MemoryPath, _ then: @escaping () -> Void) {
     path.carry(0, toPeer: true) { path.carry(0, toPeer: false, then) }
+  }
+
+  /// Has a proxy connect to the server (CONNECT, RFC 9110 §9.3.6), and shakes hands with the server through the tunnel.
+  private func openTunnel(
+    _ dial: LinkDial, through proxy: SimulatedProxy, _ service: Service, _ path: SimulatedPath, _ host: MachineLoop,
+    _ judges: [any ServerTrustJudge], _ outcome: @escaping (Result<MemoryLink, TransportError>) -> Void
+  ) {
+    let target = dial.target
+    let refuse = { (status: Int) in
+      path.carry(0, toPeer: false) {
+        outcome(.failure(.simulatedProxyAnswer(status, of: proxy.target.name, to: target.name)))
+      }
+    }
+    path.carry(0, toPeer: true) { [self] in
+      guard service.opensTunnels else { return refuse(405) }
+      guard service.authorization == nil || service.authorization == proxy.authorization else { return refuse(407) }
+      guard let server = self.service(of: target) else { return refuse(502) }
+      let second = self.path(from: service.machine, to: server)
+      second.serverIsGone = { [unowned second] in second.carry(0, toPeer: false) { refuse(502) } }
+      let tunnel = TunnelPath(path, second)
+      roundTrip(on: second) { [self] in
+        path.carry(0, toPeer: false) { [self] in
+          shakeHands(dial, server, tunnel, host, judges) { result in
+            if case .success(let link) = result { service.machine.add(link.far) }
+            outcome(result)
+          }
+        }
+      }
+    }
+  }
+
+  /// Opens a link after the handshake of TLS, if there is one, which takes another round trip (RFC 8446 §2).
+  private func shakeHands(
+    _ dial: LinkDial, _ service: Service, _ path: any MemoryPath, _ host: MachineLoop,
+    _ judges: [any ServerTrustJudge], _ outcome: @escaping (Result<MemoryLink, TransportError>) -> Void
+  ) {
+    guard let tls = dial.request.tls else { return open(dial, service, path, host, judges, nil, outcome) }
+    roundTrip(on: path) { [self] in
+      let protocols = service.speaksHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"]
+      let agreed = protocols.first { tls.applicationProtocols.contains($0) } ?? "http/1.1"
+      open(dial, service, path, host, judges, agreed, outcome)
+    }
   }
 
   /// - Parameter agreed: the protocol of the handshake; `nil` without TLS.
   private func open(
-    _ dial: LinkDial, _ service: Service, _ path: SimulatedPath, _ host: MachineLoop,
+    _ dial: LinkDial, _ service: Service, _ path: any MemoryPath, _ host: MachineLoop,
     _ judges: [any ServerTrustJudge], _ agreed: String?, _ outcome: (Result<MemoryLink, TransportError>) -> Void
   ) {
     let revisions = judges.map { (judge: $0, revision: $0.revision) }
@@ -169,7 +228,12 @@ final class SimulatedNetwork {
     host.add(link)
     link.far.path = path
     let far = link.far
-    path.serverIsGone = { [weak far] in far?.reset() }
+    if let tunnel = path as? TunnelPath {
+      tunnel.toServer.serverIsGone = { [weak far] in far?.reset() }
+      tunnel.toProxy.serverIsGone = { [weak far] in if let far { tunnel.reset(far) } }
+    } else if let path = path as? SimulatedPath {
+      path.serverIsGone = { [weak far] in far?.reset() }
+    }
     service.accept(link.far, agreed == "h2")
     outcome(.success(link))
   }

@@ -29,16 +29,23 @@ final class SimulatedConnector: Connector {
   }
 
   func route(for key: HostKey, with options: SharedOptions) throws(TransportError) -> Route {
-    Route(key: key.authority, origin: try? Origin("\(key.isTLS ? "https" : "http")://\(key.authority)"))
+    let origin = try? Origin("\(key.isTLS ? "https" : "http")://\(key.authority)")
+    guard !key.isTLS, let proxy = try SimulatedProxy.of(origin?.host ?? "", in: options.options.proxy) else {
+      return Route(key: key.authority, origin: origin)
+    }
+    return Route(
+      key: "http://\(proxy.authorization ?? "")@\(proxy.target.name)", origin: proxy.origin,
+      proxy: ForwardingProxy(authorization: proxy.authorization))
   }
 
-  func dial(_ dial: LinkDial, for owner: HostPool) {
+  func dial(_ dial: LinkDial, for owner: HostPool) throws(TransportError) {
     let id = dial.id
+    let proxy = try SimulatedProxy.of(dial.target.host.text, in: dial.options.options.proxy)
     dials[id] = owner
     let own = options.tls.trustJudge, given = dial.options.options.tls.trustJudge
     var judges = [own].compactMap(\.self)
     if let given, given !== own { judges.append(given) }
-    network.dial(dial, from: host, judges: judges) { [weak self] in self?.dialed(id, $0) }
+    network.dial(dial, from: host, through: proxy, judges: judges) { [weak self] in self?.dialed(id, $0) }
     guard let limit = dial.request.connectTimeout ?? dial.deadline else { return }
     host.after(limit) { [weak self] in
       self?.dialed(id, .failure(.dialTimedOut(to: dial.target.name, within: limit)))

@@ -48,8 +48,11 @@ final class MachineCore {
   /// Resets the connections of clients, or only those of one client.
   func resetAccepted(from client: MachineCore? = nil) {
     for connection in accepted.compactMap(\.target) {
-      let path = connection.path as? SimulatedPath
-      if client == nil || path?.client === client { connection.reset() }
+      let tunnel = connection.path as? TunnelPath
+      let isProxy = tunnel?.toProxy.server === self
+      let path = isProxy ? tunnel?.toProxy : tunnel?.toServer ?? connection.path as? SimulatedPath
+      guard client == nil || path?.client === client else { continue }
+      if isProxy { tunnel?.reset(connection) } else { connection.reset() }
     }
     if client == nil { accepted = [] }
   }

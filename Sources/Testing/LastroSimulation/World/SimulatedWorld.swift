@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroHTTP
 public import LastroTesting
 
 /// The machines, the network and the promises of a simulation, for the closure that sets it up.
@@ -68,6 +69,33 @@ public final class SimulatedWorld {
       core.serve(origin, on: machine, identity: identity, http2: http2, workers: workers, answer)
     }
     core.addMachines(name, count: count, isAwaited: false, listen: listen) { _ in }
+  }
+
+  /// Adds a machine that is an HTTP proxy, for clients whose ``ConnectionOptions/proxy`` names it. It forwards requests
+  /// for `http`, and opens tunnels (CONNECT) for `https`. It is named after its host, and faults apply to it as to any
+  /// machine.
+  ///
+  /// ```swift
+  /// try world.proxy("http://proxy.example:3128")
+  /// world.machine("worker") { machine in
+  ///   var connection = ConnectionOptions()
+  ///   connection.proxy = .url("http://proxy.example:3128")
+  ///   let stack = machine.stack(connection: connection)
+  /// }
+  /// ```
+  ///
+  /// - Parameter url: the URL as clients name it, of the scheme `http`. If it has user and password, the proxy responds
+  ///   with 407 to clients without them.
+  /// - Throws: `ConfigurationError` for another URL.
+  public func proxy(_ url: String) throws(ConfigurationError) {
+    let proxy: SimulatedProxy
+    do throws(TransportError) { proxy = try SimulatedProxy(url) } catch {
+      throw ConfigurationError(error.message, hint: error.hint)
+    }
+    let host = proxy.target.host.text
+    core.hosts.append(host)
+    let name = core.names.contains(host) ? proxy.target.name : host
+    core.addMachines(name, count: 1, isAwaited: false, listen: { [unowned core] in core.serve(proxy, on: $0) }) { _ in }
   }
 
   /// Adds promises that the run must keep.

@@ -110,7 +110,9 @@ final class WorldCore: @unchecked Sendable {
 
   // MARK: Engines
 
-  func openEngine(of machine: MachineCore, _ options: ConnectionOptions) -> EnginePort {
+  func openEngine(
+    of machine: MachineCore, _ options: ConnectionOptions, _ settings: EngineSettings = EngineSettings()
+  ) -> EnginePort {
     let loop: MachineLoop
     let events: EventLoop
     if let running = machine.loop, let eventLoop = machine.eventLoop {
@@ -125,7 +127,7 @@ final class WorldCore: @unchecked Sendable {
       loops.append(loop)
     }
     let host = Confined(loop), network = Confined(network)
-    return .open(on: events, EngineSettings(), options: SharedOptions(options)) { _ in
+    return .open(on: events, settings, options: SharedOptions(options)) { _ in
       SimulatedConnector(network.value, host.value, options)
     }
   }
@@ -153,6 +155,26 @@ final class WorldCore: @unchecked Sendable {
       }
     }
     network.listen(at: "\(origin.host):\(origin.port)", service)
+  }
+
+  /// Makes a machine a proxy.
+  func serve(_ proxy: SimulatedProxy, on machine: MachineCore) {
+    // Requests and responses are forwarded as they are.
+    let transport = SimulatedTransport(openEngine(of: machine, ConnectionOptions(), .bare(.continuous)))
+    let forwarder = ProxyForwarder(transport: transport, authorization: proxy.authorization)
+    var service = SimulatedNetwork.Service(
+      machine: machine, owner: machine.owner, identity: nil, speaksHTTP2: false
+    ) { [unowned self] far, _ in
+      connections += 1
+      machine.add(far)
+      _ = HTTP1ServerSession(far, number: connections) { [scheduler] request, session in
+        let session = Confined(session)
+        scheduler.start(for: machine.owner) { session.value.respond(await forwarder.answer(request), to: request) }
+      }
+    }
+    service.opensTunnels = true
+    service.authorization = proxy.authorization
+    network.listen(at: proxy.target.name, service)
   }
 
   /// Gives a request to the machine's code, on a task of its own, once a worker is free.

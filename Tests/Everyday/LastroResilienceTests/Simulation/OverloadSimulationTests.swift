@@ -64,7 +64,7 @@ enum Overload {
 }
 
 @Suite("Overload, simulated", .timeLimit(.minutes(5)))
-struct OverloadTests {
+struct OverloadSimulationTests {
   @Test("At three times the capacity a limit keeps at least 90 % of it, compared with less than 5 % without a limit")
   func aimd() async throws {
     let outcomes = try await Overload.outcomes.value.map { Overload.share($0.outcome) }

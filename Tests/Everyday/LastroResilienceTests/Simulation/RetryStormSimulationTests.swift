@@ -107,7 +107,7 @@ enum RetryStorm {
 }
 
 @Suite("Retry storm, simulated", .timeLimit(.minutes(5)))
-struct RetryStormTests {
+struct RetryStormSimulationTests {
   @Test("Clients return without a spike of over twice the capacity, and all are served")
   func recovery() async throws {
     let results = try await RetryStorm.results.value

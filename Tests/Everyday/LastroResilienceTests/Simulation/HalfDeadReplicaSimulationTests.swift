@@ -77,7 +77,7 @@ enum HalfDeadReplica {
 }
 
 @Suite("Half-dead replica, simulated", .timeLimit(.minutes(5)))
-struct HalfDeadReplicaTests {
+struct HalfDeadReplicaSimulationTests {
   @Test(
     "With one of three replicas failing 80 %, ejection leaves less than a third of the failures, with any balancing")
   func ejection() async throws {

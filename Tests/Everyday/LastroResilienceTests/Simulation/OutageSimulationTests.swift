@@ -142,7 +142,7 @@ enum Outage {
 }
 
 @Suite("Outage, simulated", .timeLimit(.minutes(5)))
-struct OutageTests {
+struct OutageSimulationTests {
   @Test("With an open circuit only its probes are sent in each break, and recovery is noticed within a break")
   func probes() async throws {
     let results = try await Outage.summaries.value.map(\.drawn)
