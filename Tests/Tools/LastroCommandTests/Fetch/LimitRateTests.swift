@@ -17,7 +17,7 @@ struct LimitRateTests {
     var runner = Runner(stack: TransportNetworkStack(ScriptedTransport([.stream(["abcd", "ef", "ghijkl"])])))
     runner.bytesPerSecond = bytesPerSecond
     runner.time = clock.timeSource
-    let sink = ResponseOutput(.memory)
+    let sink = ResponseOutput(.memory, hashes: false)
     let report = try await runner.run(RequestSpecification(url: "http://a.test/"), into: sink) { _, _ in
       clock.advance(by: delay)
     }
