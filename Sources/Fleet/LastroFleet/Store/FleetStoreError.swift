@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
+
 /// The failure of an operation of a ``FleetStore``. It never contains a value that was stored, nor a password.
 public struct FleetStoreError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The kind of a failure.
@@ -38,4 +40,9 @@ public struct FleetStoreError: Error, Sendable, Hashable, CustomStringConvertibl
 
   /// Code, message and hint on one line.
   public var description: String { "\(code.rawValue): \(message)" + (hint.map { " (\($0))" } ?? "") }
+}
+
+extension FleetStoreError: LocalizedError {
+  /// The same text as ``description``.
+  public var errorDescription: String? { description }
 }

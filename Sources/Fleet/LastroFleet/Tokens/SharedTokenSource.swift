@@ -38,7 +38,7 @@ final class SharedTokenSource: AccessTokenSource {
   private enum Look {
     case use(AccessToken)
     case again(Duration)
-    /// The announcement was written, with the sealed value, and the times of this instance before and of the store.
+    /// The announcement was written, as the sealed value. The lease began at the given time of this instance.
     case spend(TokenRecord, sealed: [UInt8], replacing: AccessToken?, asked: Duration)
   }
 
@@ -126,6 +126,8 @@ final class SharedTokenSource: AccessTokenSource {
   }
 
   private func look(replacing old: AccessToken?, _ epoch: UInt64) async throws(FleetStoreError) -> Look {
+    // The end of a lease follows from the store's time in this read, so this instance's share of it begins before.
+    let asked = time.now()
     let stored = try await store.read(key)
     let record = try record(in: stored)
     reached(at: stored.time)
@@ -145,7 +147,6 @@ final class SharedTokenSource: AccessTokenSource {
       return .again(.zero)
     case .spend(let record, let replaced):
       let sealed = try record.sealed(with: settings.keys[0])
-      let asked = time.now()
       let after = try await store.set(
         key, to: sealed, ifCurrently: stored.bytes, expiresAfter: lifetime(of: record, at: stored.time))
       guard after.bytes == sealed else { return .again(.zero) }

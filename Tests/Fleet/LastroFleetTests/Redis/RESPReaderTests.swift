@@ -129,6 +129,7 @@ struct RESPReaderTests {
     try #require(theirs.count == inputs.count)
     for (input, theirs) in zip(inputs, theirs) {
       let outcome = read([input])
+      #expect(read(input.map { [$0] }) == outcome)
       let words = outcome.replies.map(\.text) + (outcome.violation == nil ? [] : ["error"])
       let ours = words.joined(separator: " ")
       // It reads a status or an error up to CR LF only when that has arrived, and sees a bare CR then; it looks at the

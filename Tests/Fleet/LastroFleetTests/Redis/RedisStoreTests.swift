@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CurlSupport
-import FoundationEssentials
+import Foundation
 import Lastro
 import LastroCurl
 import LastroFleet
@@ -145,6 +145,7 @@ struct RedisStoreTests {
       error?.description
         == "refused: \(address) refused the operation: user or password is missing or wrong"
         + " (check the parameters user and password)")
+    #expect(error?.localizedDescription == error?.description)
     let none = try RedisStore(address, dialer: dialer)
     let missing = await failure { () async throws(FleetStoreError) in try await none.read("a") }
     #expect(missing?.code == .refused)
