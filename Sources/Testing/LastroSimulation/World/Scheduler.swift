@@ -315,5 +315,6 @@ final class Scheduler: @unchecked Sendable {
     ready = []
     timers = TimerQueue()
     withExtendedLifetime(old) {}
+    tasks.withLock { $0 = [:] }
   }
 }

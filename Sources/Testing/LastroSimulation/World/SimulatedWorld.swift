@@ -71,7 +71,7 @@ public final class SimulatedWorld {
     core.addMachines(name, count: count, isAwaited: false, listen: listen) { _ in }
   }
 
-  /// Adds a machine that is an HTTP proxy, for clients whose ``ConnectionOptions/proxy`` names it. It forwards requests
+  /// Adds a machine that is an HTTP proxy, for clients whose `ConnectionOptions.proxy` names it. It forwards requests
   /// for `http`, and opens tunnels (CONNECT) for `https`. It is named after its host, and faults apply to it as to any
   /// machine.
   ///

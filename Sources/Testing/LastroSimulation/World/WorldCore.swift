@@ -27,6 +27,8 @@ final class WorldCore: @unchecked Sendable {
   /// The source of randomness of all machines.
   let random: RandomSource
   private var connections = 0
+  /// Whether the run has ended. What a task records afterwards is dropped.
+  private var hasEnded = false
   /// The event loops of all starts, which the far ends of their connections refer to.
   private var loops: [MachineLoop] = []
   /// The workers of all servers, whose queues refer to connections that refer to them.
@@ -195,6 +197,7 @@ final class WorldCore: @unchecked Sendable {
       scheduler.start(for: machine.owner) { [self] in
         var response = LoopbackResponse(status: 500)
         do { response = try await answer(given) } catch { log("\(name): the server has failed: \(error)") }
+        guard !hasEnded else { return }
         trace.setResponse(
           status: response.sentStatus(over: given), wasRefused: response.wasNotProcessed(over: given), ofRequest: index)
         session.value.respond(response, to: given)
@@ -213,11 +216,13 @@ final class WorldCore: @unchecked Sendable {
   }
 
   func setRequest(_ head: HTTPRequest, ofCall call: Int) {
+    guard !hasEnded else { return }
     trace.setRequest(
       head.method.rawValue, "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")", ofCall: call)
   }
 
   func endCall(_ call: Int, status: Int?, failure: String?) {
+    guard !hasEnded else { return }
     trace.endCall(call, status: status, failure: failure, at: elapsed)
   }
 
@@ -233,6 +238,9 @@ final class WorldCore: @unchecked Sendable {
     loops = []
     for queue in queues { queue.forgetAll() }
     queues = []
+    hasEnded = true
+    // The tasks of a crashed machine never end, and keep this object.
+    defer { trace = SimulationTrace() }
     return trace
   }
 
