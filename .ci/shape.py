@@ -10,8 +10,8 @@ import tree
 
 PROPERTIES, FILES = 25, 4
 # Types that only hold data, whose properties do not count: options and limits that a caller or a command line sets, and the
-# fields of an entry in an HTTP archive, as its format names them.
-DATA = {"DialerTransport.Configuration", "HAR.Entry", "RequestSpecification", "WebSocketSession.Configuration"}
+# fields of HTTP archives and traces, as the formats name them.
+DATA = {"DialerTransport.Configuration", "HAR.Entry", "RequestSpecification", "TraceEvent", "WebSocketSession.Configuration"}
 COMPANIONS = {"UploadToken", "GeminiRequest", "ConnectionSendCompletion", "ProtocolOptions", "ProtocolMetadata", "WebSocketState",
               "WebSocketFragment"}
 TYPE = re.compile(r" *(?:@\S+ )*((?:[a-z]+(?:\([a-z]+\))? )*)(struct|class|enum|actor|protocol|extension) (\w+)")

@@ -16,4 +16,4 @@ def read(path):
 
 
 def version():
-    return read("Sources/Core/LastroHTTP/Engine/PackageVersion.swift").split('"')[1]
+    return read("Sources/Core/Lastro/Support/PackageVersion.swift").split('"')[1]

@@ -27,8 +27,8 @@ struct LastroCommand: AsyncParsableCommand {
       """,
     version: PackageVersion.text,
     subcommands: [
-      FetchCommand.self, EventsCommand.self, ExplainCommand.self, BatchCommand.self, BenchCommand.self,
-      PinsCommand.self,
+      FetchCommand.self, EventsCommand.self, ExplainCommand.self, ReplayCommand.self, BatchCommand.self,
+      BenchCommand.self, PinsCommand.self,
       WebSocketCommand.self, GeminiCommand.self, ConnectCommand.self, ServeCommand.self, DoctorCommand.self,
     ])
 

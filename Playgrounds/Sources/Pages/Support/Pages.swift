@@ -4,7 +4,7 @@
 enum Pages {
   static let all: [Page] = [
     .lastro, .gettingStarted, .recipes,
-    .resources, .interceptors, .retrying, .authentication, .signing, .secrets, .deadlines, .errors,
+    .resources, .interceptors, .retrying, .authentication, .signing, .secrets, .deadlines, .errors, .replayingCalls,
     .observing, .testing, .streaming, .bytesAndCallbacks, .pinning, .tls, .dialing, .tunnels, .hidingTraffic,
     .httpOverDialers, .keepingUp, .keepingCookies, .resolvingNames, .forms, .pagesAndOperations, .eventStreams,
     .caching,

@@ -49,6 +49,7 @@ public struct RequestOptions: Sendable {
     var firstElement: FirstElementLimit?
     var layerUses = ByLayerPlace<any Sendable>()
     var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
+    var tape: TransferTape?
   }
 
   /// Shared storage: options that were never changed cost no allocation.
@@ -148,6 +149,12 @@ public struct RequestOptions: Sendable {
   package var firstElement: FirstElementLimit? {
     get { storage.value.firstElement }
     _modify { yield &storage.value.firstElement }
+  }
+
+  /// The tape of the transfer, if the call is recorded.
+  var tape: TransferTape? {
+    get { storage.value.tape }
+    _modify { yield &storage.value.tape }
   }
 
   /// The request's settings for the stack's layers, each of a type that its layer defines.

@@ -10,7 +10,7 @@ package import HTTPTypes
 /// ``json()`` has the same contents for programs. Neither shows secrets that Lastro knows of.
 public struct AttemptLedger: Sendable {
   private struct Account: Sendable {
-    let callID: UInt64
+    var callID: UInt64
     let method: HTTPRequest.Method?
     let url: String?
     let redaction: Redaction
@@ -53,6 +53,22 @@ public struct AttemptLedger: Sendable {
   func noting(_ earlier: [TransferFacts.Note]) -> AttemptLedger {
     var result = self
     if let last = result.attempts.indices.last { result.storage.value.attempts[last].note(earlier) }
+    return result
+  }
+
+  /// Returns the ledger with the identifier of another call.
+  func numbered(_ callID: UInt64) -> AttemptLedger {
+    var result = self
+    result.storage.value.callID = callID
+    return result
+  }
+
+  /// Returns the ledger with other errors of its attempts.
+  func replacingErrors(_ replace: (Attempt) -> TransportError?) -> AttemptLedger {
+    var result = self
+    for index in result.attempts.indices {
+      result.storage.value.attempts[index].error = replace(result.attempts[index])
+    }
     return result
   }
 

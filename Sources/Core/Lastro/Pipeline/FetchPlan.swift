@@ -19,9 +19,9 @@ final class StackCore: Sendable {
   private let coders: JSONCoders?
 
   init(transport: any Transport, configuration: StackConfiguration) {
-    base = transport
-    self.transport = configuration.layered(transport)
-    self.configuration = configuration
+    base = configuration.recorder == nil ? transport : TapedTransport(base: transport)
+    self.transport = configuration.layered(base)
+    self.configuration = configuration.recorded
     interceptors = InterceptorChain(configuration.interceptors)
     hasMeaningfulLimits =
       (try? configuration.checkLimits()) != nil && (try? configuration.timeouts.check()) != nil
@@ -83,8 +83,8 @@ struct FetchPlan: Sendable {
   /// The interceptors of the stack, followed by those of the resource.
   let interceptors: InterceptorChain
   /// The hooks that any interceptor has, and those of them that may wait.
-  let hooks: HookSet
-  let waitingHooks: HookSet
+  var hooks: HookSet
+  var waitingHooks: HookSet
   /// Whether an interceptor sends requests through the stack.
   let usesStack: Bool
   let baseRequestMaking: BaseRequestMaking<ResourceRequest>
@@ -102,7 +102,7 @@ struct FetchPlan: Sendable {
     case all
   }
 
-  fileprivate init(
+  init(
     core: StackCore, interceptors: InterceptorChain, making: BaseRequestMaking<ResourceRequest>,
     options: RequestOptions, priority: @escaping Retry.Action.CompareClosure, isStream: Bool, acceptance: Acceptance
   ) {
@@ -193,6 +193,18 @@ extension HTTPResource {
 }
 
 extension StackConfiguration {
+  /// The configuration with its recorder among the observers, and with sources of time and randomness that are
+  /// recorded.
+  fileprivate var recorded: Self {
+    let isObserved = observers.contains { ($0 as? RecordingObserver)?.recorder === recorder }
+    guard let recorder, !isObserved else { return self }
+    var result = self
+    result.observers.append(RecordingObserver(recorder: recorder))
+    result.timeSource = timeSource.recording
+    result.randomSource = randomSource.recording
+    return result
+  }
+
   fileprivate func checkLimits() throws(TransportError) {
     try Self.check("StackConfiguration.maximumBodyBytes", maximumBodyBytes, least: 0)
     try Self.check("StackConfiguration.maximumErrorBodyBytes", maximumErrorBodyBytes, least: 0)

@@ -14,7 +14,10 @@ extension FetchCall {
 
   /// Runs the call: makes attempts until one succeeds, no interceptor asks for another, or a rule ends the call.
   func run(_ decode: Decode, _ decodeError: DecodeError) async throws(HTTPFetchError<any Error>) -> ResourceResponse {
-    emit(.callStarted, of: nil)
+    if !plan.configuration.observers.isEmpty {
+      if let tape = plan.configuration.recorder?.tape(for: self) { return try await run(on: tape, decode, decodeError) }
+      emit(.callStarted, of: nil)
+    }
     var attempt = AttemptRun(of: self)
     while true {
       let response: ResourceResponse
@@ -28,6 +31,20 @@ extension FetchCall {
       }
       return try succeed(with: response, of: attempt)
     }
+  }
+
+  /// Runs the call with a tape that records it.
+  private func run(
+    on tape: CallTape, _ decode: Decode, _ decodeError: DecodeError
+  ) async throws(HTTPFetchError<any Error>) -> ResourceResponse {
+    let result: Result<ResourceResponse, HTTPFetchError<any Error>> = await CallTape.$current.withValue(tape) {
+      do throws(HTTPFetchError<any Error>) {
+        return .success(try await run(decode, decodeError))
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try result.get()
   }
 }
 

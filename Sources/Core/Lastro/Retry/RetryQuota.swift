@@ -69,6 +69,16 @@ public final class RetryQuota: Sendable {
     }
   }
 
+  /// Sets the number of tokens of an origin, as it was when a call was recorded.
+  func set(_ tokens: Int, for origin: Origin) {
+    let before = spent.withLock { spent in
+      defer { spent[origin] = tokens < capacity ? capacity - tokens : nil }
+      return spent[origin] ?? 0
+    }
+    if before == 0, tokens < capacity { open.add(1, ordering: .relaxed) }
+    if before > 0, tokens >= capacity { open.subtract(1, ordering: .relaxed) }
+  }
+
   /// Returns tokens to the bucket of an origin, up to the capacity.
   func refund(_ amount: Int, for origin: Origin) {
     spent.withLock { spent in

@@ -35,6 +35,7 @@ public struct Redaction: Sendable, Hashable {
       "encodingtype", "fetchowner",
     ]
     var matcher = SecretMatcher()
+    var filler: UInt8?
   }
 
   private var storage: CopyOnWrite<Values>
@@ -64,6 +65,19 @@ public struct Redaction: Sendable, Hashable {
   }
 
   private var matcher: SecretMatcher { storage.value.matcher }
+
+  /// The same redaction, but each byte of a secret is replaced by `*`, so that texts keep their length. Used where the
+  /// lengths matter, as in the trace of a call.
+  package var keepingLengths: Redaction {
+    var result = self
+    result.storage.value.filler = UInt8(ascii: "*")
+    return result
+  }
+
+  private var filler: UInt8? { storage.value.filler }
+
+  /// Returns the replacement of a secret of a number of bytes.
+  private func mask(of count: Int) -> String { filler == nil ? Self.mask : String(repeating: "*", count: count) }
 
   /// Creates a redaction; by default with the usual names.
   ///
@@ -130,7 +144,9 @@ public struct Redaction: Sendable, Hashable {
   /// Returns a text in which only ``secrets`` are masked.
   ///
   /// - Parameter isCut: whether the text is truncated at its end, so that it may end with a part of a secret.
-  package func secretsMasked(in text: String, isCut: Bool = false) -> String { matcher.masking(text, isCut: isCut) }
+  package func secretsMasked(in text: String, isCut: Bool = false) -> String {
+    matcher.masking(text, isCut: isCut, filler: filler)
+  }
 
   /// Returns whether values of the given name are secret.
   package func isSecret(name: String, inQuery: Bool = false) -> Bool {
@@ -159,14 +175,15 @@ public struct Redaction: Sendable, Hashable {
   /// Returns the value of a header field with its secrets masked.
   package func value(of field: HTTPField) -> String {
     switch field.name {
-    case .wwwAuthenticate, .proxyAuthenticate: matcher.masking(field.value)  // Asks for secrets, has none of its own.
-    default: isSecret(field.name) ? Self.mask : text(field.value)
+    // These ask for secrets, and have none of their own.
+    case .wwwAuthenticate, .proxyAuthenticate: matcher.masking(field.value, filler: filler)
+    default: isSecret(field.name) ? mask(of: field.value.utf8.count) : text(field.value)
     }
   }
 
   /// Returns a URL without user information, with the values of secret items in the query and the fragment masked.
   public func url(_ url: String) -> String {
-    let masked = Self.maskingUserInformation(matcher.masking(url))
+    let masked = Self.maskingUserInformation(matcher.masking(url, filler: filler), filler: filler)
     guard let mark = masked.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
       return masked
     }
@@ -187,7 +204,8 @@ public struct Redaction: Sendable, Hashable {
     guard let equals = item.firstIndex(of: "=") else { return String(item) }
     let written = item[..<equals]
     let name = written.percentDecodedBytes.map { String(decoding: $0, as: UTF8.self) } ?? String(written)
-    return isSecret(name: name, inQuery: true) ? "\(written)=\(Self.mask)" : String(item)
+    guard isSecret(name: name, inQuery: true) else { return String(item) }
+    return "\(written)=\(mask(of: item[equals...].utf8.count - 1))"
   }
 
   /// Returns a query item as errors show it. An item without `=` may itself be a value, so it is masked, unless it is a
@@ -245,7 +263,7 @@ extension Redaction {
     // Mask by value first: a secret may contain a delimiter, which would end the search by name.
     let text = secretsMasked(in: text, isCut: isCut)
     // Work on bytes: delimiters are ASCII, but a combining mark or CR LF forms one `Character` with its neighbour.
-    let bytes = Array(Self.maskingUserInformation(text).utf8)
+    let bytes = Array(Self.maskingUserInformation(text, filler: filler).utf8)
     var result: [UInt8] = []
     result.reserveCapacity(bytes.count)
     var index = 0
@@ -264,7 +282,7 @@ extension Redaction {
         !value.isEmpty, !Self.isErrorCode(value, in: bytes, after: word)
       else { continue }
       result += bytes[end..<value.lowerBound]
-      result += Self.mask.utf8
+      result += mask(of: value.count).utf8
       index = value.upperBound
     }
     return String(decoding: result, as: UTF8.self)
@@ -286,7 +304,9 @@ extension Redaction {
   }
 
   /// Returns the text with `user:password@` masked after every `://`.
-  static func maskingUserInformation(_ text: String) -> String {
+  ///
+  /// - Parameter filler: the byte that replaces each byte instead of the mask. Default `nil`.
+  static func maskingUserInformation(_ text: String, filler: UInt8? = nil) -> String {
     guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
     var result = ""
     var rest = text[...]
@@ -295,7 +315,8 @@ extension Redaction {
       rest = rest[start...]
       let authority = rest.prefix { !"/?#\"'<>\\".contains($0) && !$0.isWhitespace }
       if let at = authority.lastIndex(of: "@") {
-        result += mask
+        let count = authority[..<at].utf8.count
+        result += filler.map { String(repeating: Character(Unicode.Scalar($0)), count: count) } ?? mask
         rest = rest[at...]
       }
     }

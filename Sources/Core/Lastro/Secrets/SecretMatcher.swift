@@ -30,9 +30,11 @@ struct SecretMatcher: Sendable, Hashable {
 
   /// Returns a text with all secrets masked.
   ///
-  /// - Parameter isCut: whether the text is truncated at its end, so that it may end with a part of a secret.
-  func masking(_ text: String, isCut: Bool = false) -> String {
-    matcher.masking(text, by: Redaction.mask, isCut: isCut)
+  /// - Parameters:
+  ///   - isCut: whether the text is truncated at its end, so that it may end with a part of a secret.
+  ///   - filler: the byte that replaces each byte of a secret instead of the mask. Default `nil`.
+  func masking(_ text: String, isCut: Bool = false, filler: UInt8? = nil) -> String {
+    matcher.masking(text, by: Redaction.mask, isCut: isCut, filler: filler)
   }
 }
 

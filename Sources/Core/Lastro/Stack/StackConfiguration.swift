@@ -71,6 +71,9 @@ public struct StackConfiguration: Sendable {
   /// The source of time. Default: the continuous clock.
   public var timeSource: TimeSource = .continuous
 
+  /// The recorder of calls, whose files `lastro replay` reads. Default `nil`: nothing is recorded.
+  public var recorder: CallRecorder?
+
   /// The layers around the transport. Default none.
   package var layers = ByLayerPlace<any TransportLayer>()
 

@@ -131,6 +131,12 @@ public struct TransferRequest: Sendable {
     _modify { yield &parts.value.request.options.layerUses }
   }
 
+  /// The tape of the transfer, if the call is recorded. Default `nil`.
+  package var tape: TransferTape? {
+    get { parts.value.request.options.tape }
+    _modify { yield &parts.value.request.options.tape }
+  }
+
   /// The request that the pipeline made.
   package var resourceRequest: ResourceRequest { parts.value.request }
 

@@ -26,7 +26,9 @@ package struct PatternMatcher: Sendable {
   ///   - text: UTF-8.
   ///   - mask: the replacement, used once for overlapping patterns.
   ///   - isCut: whether the text was truncated, so that a part of a pattern may be at its end.
-  package func masking(_ text: String, by mask: String, isCut: Bool) -> String {
+  ///   - filler: the byte that replaces each byte of a pattern instead of `mask`, so that the text keeps its length.
+  ///     Default `nil`.
+  package func masking(_ text: String, by mask: String, isCut: Bool, filler: UInt8? = nil) -> String {
     guard !patterns.isEmpty else { return text }
     let bytes = Array(text.utf8)
     var result: [UInt8] = []
@@ -34,7 +36,11 @@ package struct PatternMatcher: Sendable {
     for index in bytes.indices {
       // Also search within masked text, because patterns may overlap.
       if let end = longestMatch(in: bytes, at: index, isCut: isCut), end > maskedEnd {
-        if index >= maskedEnd { result += mask.utf8 }
+        if let filler {
+          result += repeatElement(filler, count: end - max(index, maskedEnd))
+        } else if index >= maskedEnd {
+          result += mask.utf8
+        }
         maskedEnd = end
       }
       if index >= maskedEnd { result.append(bytes[index]) }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import LastroHTTP
+
 /// The surroundings of a ``MemoryLink``: its clock, and the reactor that reports its readiness.
 package protocol MemoryLinkHost: AnyObject {
-  var reactor: SimulatedReactor { get }
+  var reactor: MemoryReactor { get }
   /// The time in nanoseconds.
   var now: Int64 { get }
 

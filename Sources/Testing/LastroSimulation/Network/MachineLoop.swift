@@ -5,7 +5,7 @@ internal import LastroHTTP
 
 /// The event loop of one start of a machine, and the near ends of its connections.
 final class MachineLoop: MemoryLinkHost, LoopGuest {
-  let reactor = SimulatedReactor()
+  let reactor = MemoryReactor()
   let machine: MachineCore
   private let owner: Scheduler.Owner
   private let scheduler: Scheduler

@@ -23,6 +23,7 @@ final class FetchSession: Sendable {
   struct Work: Sendable {
     let specification: RequestSpecification
     let stack: TransportNetworkStack
+    let recorder: CallRecorder?
     let verbose: VerboseInterceptor?
     let path: String?
   }
@@ -92,13 +93,15 @@ final class FetchSession: Sendable {
     var configuration = given.configuration
     configuration.cache = parts.cache
     if let archive { configuration.observers.append(archive) }
+    let recorder = try output.record.map { try CallRecorder(directory: $0, keeps: .every) }
+    configuration.recorder = recorder
     var stack = try command.stack(on: parts.engine, configuration: configuration)
     if let trace {
       let transport = TracingTransport(base: stack.transport, log: trace, engine: parts.settings)
       stack = TransportNetworkStack(transport: transport, configuration: stack.configuration)
     }
     return Work(
-      specification: specification, stack: stack,
+      specification: specification, stack: stack, recorder: recorder,
       verbose: output.verbose ? VerboseInterceptor(engine: parts.settings) : nil,
       path: try command.downloadFlags.download ?? output.path(for: specification.url, index: index))
   }
@@ -163,6 +166,7 @@ final class FetchSession: Sendable {
       bar?.update(count)
     }
     try sink.writeHeldBody()
+    if let error = work.recorder?.writeError { Console.error("lastro: \("\(error)".onOneLine)") }
     return Outcome(
       report: report, endsLine: file != nil || output.reports || sink.endsLine,
       kept: keeps ? sink.kept : Data())

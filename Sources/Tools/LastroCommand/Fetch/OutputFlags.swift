@@ -49,6 +49,11 @@ struct OutputFlags: ParsableArguments {
   var har: String?
   @Option(
     help: ArgumentHelp(
+      "Folder for a trace of each fetch, without secrets and bodies, which 'lastro replay' runs again.",
+      valueName: "folder"))
+  var record: String?
+  @Option(
+    help: ArgumentHelp(
       """
       File for what is sent and received, for all requests; - for standard output, % for standard error. Secrets are \
       masked. Heads are written as lines, and the first 16 KiB of bodies as bytes, before they are encoded and after \

@@ -35,7 +35,7 @@ private final class RecordingGuest: LoopGuest {
 struct ManualLoopTests {
   private let clock = ManualClock(now: .seconds(5))
   private let guest = RecordingGuest()
-  private let reactor = SimulatedReactor()
+  private let reactor = MemoryReactor()
 
   private func makeLoop() -> ManualLoop {
     ManualLoop(time: clock.timeSource, reactor: reactor, guest: guest)

@@ -19,7 +19,7 @@ final class MemoryNetwork: LoopGuest, MemoryLinkHost {
   }
 
   let clock: ManualClock
-  let reactor: SimulatedReactor
+  let reactor: MemoryReactor
   /// Decides the outcome of a dial.
   var dialing: (LinkDial) -> Dial = { _ in .never }
   /// Returns the protocol that a server chooses among the offered ones.
@@ -46,7 +46,7 @@ final class MemoryNetwork: LoopGuest, MemoryLinkHost {
   private var actions: [Action] = []
   private var actionCount = 0
 
-  init(_ clock: ManualClock, _ reactor: SimulatedReactor) {
+  init(_ clock: ManualClock, _ reactor: MemoryReactor) {
     self.clock = clock
     self.reactor = reactor
   }

@@ -25,7 +25,7 @@ final class VirtualEngine {
     var settings = EngineSettings()
     edit(&settings)
     self.settings = settings
-    let reactor = SimulatedReactor()
+    let reactor = MemoryReactor()
     network = MemoryNetwork(clock, reactor)
     connector = MemoryConnector(network)
     let loop = ManualLoop(time: clock.timeSource, reactor: reactor, guest: network)

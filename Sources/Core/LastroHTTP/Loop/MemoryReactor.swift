@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import LastroHTTP
-
 /// A reactor without descriptors. It reports the readiness that links in memory set, as epoll reports the readiness of
 /// sockets, and never waits.
 ///
 /// Events are reported in the order in which their descriptors were opened, so that equal histories have equal
 /// outcomes.
-package final class SimulatedReactor: Reactor {
+package final class MemoryReactor: Reactor {
   private struct Entry {
     var owner: UInt32
     var isWatched = (read: false, write: false)
@@ -63,7 +61,7 @@ package final class SimulatedReactor: Reactor {
   }
 
   /// Whether ``wait(until:)`` would return events.
-  var hasEvents: Bool { !readyNow.isEmpty }
+  package var hasEvents: Bool { !readyNow.isEmpty }
 
   /// Always false, because each turn processes all events.
   package var hasLeft: Bool { false }

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+
+/// The attempts and transfers of a trace.
+struct RecordedCall: Sendable {
+  struct Transfer: Sendable {
+    var request: TraceRequest
+    /// The number of the transfer that reached the transport; `nil` if there was none, or several.
+    var engineTransfer: Int?
+    var tokens: Int?
+    /// The event with the outcome.
+    var outcome: TraceEvent?
+  }
+
+  struct Attempt: Sendable {
+    var transfers: [Transfer] = []
+    var end: TraceEvent?
+    /// The wait before the next attempt; `nil` if there was none.
+    var retry: TraceEvent?
+  }
+
+  var attempts: [Attempt] = []
+  var randoms: [UInt64] = []
+  /// Whether a key was generated for the call.
+  var generatesKey = false
+  var end: TraceEvent?
+  /// The request of the ledger, such as `GET https://a.example/`.
+  private(set) var summary: String?
+
+  init(_ trace: CallTrace) {
+    var reached: [Int] = []
+    for event in trace.events {
+      switch event.event {
+      case .attemptStarted: attempts.append(Attempt())
+      case .transferStarted:
+        guard let request = event.request, !attempts.isEmpty else { continue }
+        attempts[attempts.count - 1].transfers.append(Transfer(request: request))
+        reached = []
+      case .quota: change { $0.tokens = event.tokens }
+      case .transfer:
+        reached.append(event.isCut == true ? 0 : event.transfer ?? 0)
+        change { $0.engineTransfer = reached.count == 1 && reached[0] > 0 ? reached[0] : nil }
+      case .transferEnded: change { $0.outcome = event }
+      case .attemptEnded: if !attempts.isEmpty { attempts[attempts.count - 1].end = event }
+      case .retryScheduled: if !attempts.isEmpty { attempts[attempts.count - 1].retry = event }
+      case .random:
+        if let bits = event.random { randoms.append(bits) }
+        if attempts.count == 1, attempts[0].transfers.isEmpty { generatesKey = true }
+      case .callEnded:
+        end = event
+        // The first line of a ledger is "call 17: GET https://a.example/ [operation]".
+        let line = event.ledger?.split(separator: "\n").first ?? ""
+        summary = line.split(separator: " ").dropFirst(2).prefix(2).joined(separator: " ")
+      default: break
+      }
+    }
+  }
+
+  private mutating func change(_ body: (inout Transfer) -> Void) {
+    guard let attempt = attempts.indices.last, let last = attempts[attempt].transfers.indices.last else { return }
+    body(&attempts[attempt].transfers[last])
+  }
+
+  /// All transfers, in order.
+  var transfers: [Transfer] { attempts.flatMap(\.transfers) }
+
+  func attempt(_ number: Int) -> Attempt? { attempts.indices.contains(number - 1) ? attempts[number - 1] : nil }
+
+  /// Returns the request that an attempt begins with.
+  func baseRequest(_ variation: ReplayVariation) throws(TransportError) -> ResourceRequest {
+    if let first = transfers.first?.request {
+      var request = try first.resourceRequest(variation)
+      if generatesKey, first.idempotency == "generated" { request.head.headerFields[.idempotencyKey] = nil }
+      return request
+    }
+    if let words = summary?.split(separator: " "), words.count == 2,
+      let request = try? ResourceRequest(method: String(words[0]), url: String(words[1]))
+    {
+      return request
+    }
+    throw attempts.first?.end?.error?.error ?? .cancelled()
+  }
+
+  /// Returns the action that the interceptors took after a failed attempt, as far as its consequences show.
+  func action(after number: Int) -> Retry.Action {
+    guard let attempt = attempt(number) else { return .none }
+    if let retry = attempt.retry {
+      guard let delay = retry.delay, delay > 0, retry.source == Lastro.Attempt.DelaySource.policy.rawValue else {
+        return .retry
+      }
+      return .retryAfter(.nanoseconds(delay))
+    }
+    guard let end = end?.retryEnd else { return .none }
+    switch end.code {
+    case "retries": return .noRetry(.retries(end.retries ?? 0))
+    case "delay": return .noRetry(.delay(.nanoseconds(end.wait ?? 0)))
+    case "policy": return .noRetry(.custom(ReplayedReason(description: end.text)))
+    case "deadline": return end.wait.map { .retryAfter(.nanoseconds($0)) } ?? .retry
+    default: return .retry
+    }
+  }
+}
+
+/// An error of the application, of which a trace has the text.
+struct ReplayedReason: Error, CustomStringConvertible {
+  let description: String
+}
+
+extension TraceRequest {
+  /// Returns the request, whose body has the recorded length.
+  func resourceRequest(_ variation: ReplayVariation) throws(TransportError) -> ResourceRequest {
+    var options = RequestOptions(operation: operation)
+    var limits = timeouts.timeouts
+    variation.apply(to: &limits)
+    options.timeouts = limits
+    options.maximumBodyBytes = maximumBodyBytes
+    options.redirects = .follow(limit: redirectLimit, allowsInsecure: allowsInsecureRedirects)
+    options.requiresBody = requiresBody
+    options.shownQueryItems = Set(shownQueryItems)
+    // A ledger shows *** for a secret that is known by its value.
+    let runs = url.split { $0 != "*" }.filter { $0.count >= SecretMatcher.leastBytes }
+    options.secrets = Set(runs.map { Secret(String($0)) })
+    let fields = HTTPFields(traced: fields)
+    switch idempotency {
+    case "yes": options.idempotency = .idempotent
+    case "no": options.idempotency = .notIdempotent
+    case "generated": options.idempotency = .generatedKey
+    case "key": options.idempotency = fields[.idempotencyKey].map { .key($0) } ?? .byMethod
+    default: break
+    }
+    var request = try ResourceRequest(method: method, url: url, body: body, options: options)
+    request.head.headerFields = fields
+    return request
+  }
+
+  private var body: RequestBody {
+    guard let bodyLength, !isStream else {
+      if bodyLength == 0 { return .empty }
+      let length = bodyLength
+      return RequestBody(source: .stream(length: length, isReplayable: isReplayable, open: { { nil } }))
+    }
+    if bodyLength == 0 { return .empty }
+    return .raw(Array(repeating: UInt8(ascii: "*"), count: Int(min(bodyLength, 64 << 20))))
+  }
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+package import Lastro
+internal import LastroSupport
+internal import LastroWire
+
+/// An engine that performs the transfers of a trace: the machines of HTTP/1.1, the pool and the limits are those of
+/// every call, over links that deliver the recorded bytes at the recorded times.
+///
+/// It starts no thread and opens no descriptor.
+// Sendable because the calls of one replay follow each other, and each returns only when the loop is at rest.
+package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
+  /// The time of the first event on the loop's clock. It is positive, because 0 means "now" to a loop.
+  private static let origin: Int64 = 1_000_000_000_000
+  /// The maximum number of limits that may pass without an answer.
+  private static let mostLimits = 10_000
+
+  private let clock: ReplayClock
+  private let report: @Sendable (String) -> Void
+  private let events: [TraceEvent]
+  /// The durations of the transfers by their numbers.
+  private let durations: [Int: Int64]
+  private let time = Lock(ReplayEngine.origin)
+  private let network: ReplayNetwork
+  private let manual: ManualLoop
+  private let port: EnginePort
+  private var next = 0
+
+  /// Creates an engine for a trace.
+  ///
+  /// - Parameter report: called with a line for each event on a connection.
+  package init(_ trace: CallTrace, _ clock: ReplayClock, report: @escaping @Sendable (String) -> Void) {
+    self.clock = clock
+    self.report = report
+    events = trace.events.filter { $0.at != nil }
+    var durations: [Int: Int64] = [:]
+    var open: [Int] = []
+    for event in trace.events {
+      if event.event == .transfer, let number = event.transfer { open.append(number) }
+      guard event.event == .transferEnded else { continue }
+      let total = (event.facts ?? event.error?.facts)?.timings.total
+      for number in open { durations[number] = total }
+      open = []
+    }
+    self.durations = durations
+    let reactor = MemoryReactor()
+    network = ReplayNetwork(reactor)
+    let source = TimeSource(
+      now: { [time] in .nanoseconds(time.withLock { $0 }) }, sleep: { _ in throw CancellationError() })
+    manual = ManualLoop(time: source, reactor: reactor, guest: network)
+    let settings = EngineSettings(events.lazy.compactMap(\.settings).first)
+    let reference = EngineReference()
+    port = EnginePort(on: manual.loop, settings, options: SharedOptions(nil), reference)
+    manual.loop.seat.withLock { [network] core in core?.open(reference, settings, network) }
+  }
+
+  deinit {
+    port.loop.shutDown(cancelling: true)
+    _ = manual.settle()
+  }
+
+  private var now: Int64 {
+    get { time.withLock { $0 } }
+    set { time.withLock { $0 = max($0, newValue) } }
+  }
+
+  package func perform(_ request: TransferRequest, number: Int) -> Result<TransferResponse, TransportError>? {
+    guard let first = events[next...].firstIndex(where: { $0.transfer == number && $0.event == .began }),
+      let enqueued = events[first].enqueued, let started = events[first].started
+    else { return nil }
+    // What happened to idle connections since the previous transfer.
+    while next < first {
+      let event = events[next]
+      if !clock.isVirtual, let at = event.at { now = Self.origin + min(at, enqueued) }
+      apply(event)
+      _ = manual.settle()
+      next += 1
+    }
+    let begin = now
+    let shift = clock.isVirtual ? now - (Self.origin + enqueued) : 0
+    now = Self.origin + enqueued + shift
+    warmUp(for: number, request)
+    let job = EngineJob(request: request, asks: request.asks, own: nil, port: port)
+    now = Self.origin + started + shift
+    if !port.start(job) { job.finish(.shutDown, facts: nil) }
+    _ = manual.settle()
+    deliver(number, to: job, shift: shift)
+    finish(number, job, startedAt: Self.origin + started + shift)
+    guard job.answer.isGiven else {
+      job.cancel()
+      _ = manual.settle()
+      return nil
+    }
+    clock.advance(by: .nanoseconds(now - begin))
+    do throws(TransportError) {
+      let response = try job.takeAnswer()
+      // The rest of a streamed body.
+      if response.body.bytes == nil { drain(number, shift: shift) }
+      return .success(response)
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// Performs the recorded events of a transfer until its job is answered.
+  private func deliver(_ number: Int, to job: EngineJob, shift: Int64) {
+    let own = events[next...].filter { $0.transfer == number }
+    for link in Set(own.filter { $0.event == .blocked }.compactMap(\.link)) { limited.insert(link) }
+    while next < events.count, !job.answer.isGiven {
+      let event = events[next]
+      guard let at = event.at, event.transfer == number || event.event == .closed else { break }
+      guard advance(to: Self.origin + at + shift, job) else { return }
+      // The engine itself may close the connection, because of a limit that passes at this time.
+      if event.event == .closed { _ = manual.settle() }
+      guard !job.answer.isGiven else { return }
+      next += 1
+      apply(event, shift: shift)
+      _ = manual.settle()
+    }
+  }
+
+  /// The links that accept only as many bytes as were recorded.
+  private var limited: Set<UInt64> = []
+
+  /// Advances the clock. A virtual clock stops at each limit that passes.
+  ///
+  /// - Returns: false if the job was answered before.
+  private func advance(to end: Int64, _ job: EngineJob) -> Bool {
+    if clock.isVirtual {
+      while let due = manual.due, due > 0, due < end {
+        now = due
+        _ = manual.settle()
+        if job.answer.isGiven { return false }
+      }
+    }
+    now = end
+    return true
+  }
+
+  /// Lets limits pass until the job is answered.
+  private func finish(_ number: Int, _ job: EngineJob, startedAt: Int64) {
+    guard !job.answer.isGiven else { return }
+    if !clock.isVirtual, let duration = durations[number] {
+      now = startedAt + duration
+      _ = manual.settle()
+    }
+    for _ in 0..<Self.mostLimits where !job.answer.isGiven {
+      guard let due = manual.due, due < .max else { return }
+      now = due
+      _ = manual.settle()
+    }
+  }
+
+  /// Delivers what is left of a transfer after its head.
+  private func drain(_ number: Int, shift: Int64) {
+    while next < events.count, let at = events[next].at, events[next].transfer == number {
+      now = Self.origin + at + shift
+      apply(events[next], shift: shift)
+      _ = manual.settle()
+      next += 1
+    }
+    for _ in 0..<Self.mostLimits where port.activeJobs > 0 {
+      guard let due = manual.due, due < .max else { return }
+      now = due
+      _ = manual.settle()
+    }
+  }
+
+  /// Performs an event of a connection.
+  private func apply(_ event: TraceEvent, shift: Int64 = 0) {
+    let link = event.link.flatMap { network.links[$0] }
+    switch event.event {
+    case .used:
+      guard link == nil, let number = event.link, let note = event.used else { break }
+      guard let opened = network.open(number, note) else { break }
+      if limited.contains(number) { opened.limitRoom() }
+      report("connection \(number) to \(note.remoteAddress ?? "the server") opens")
+    case .sent:
+      let count = event.byteCount
+      link?.makeRoom(for: count)
+      report("sent \(count) bytes")
+    case .read:
+      let bytes = event.pieces?.flatMap(\.bytes) ?? []
+      report("received \(bytes.count) bytes")
+      link?.arrive(bytes)
+    case .ended:
+      report("the server ends the connection")
+      link?.finish(with: .end(isClean: event.isClean ?? true))
+    case .failed:
+      report("the connection fails")
+      link?.finish(with: .failed, event.error?.error ?? .goneBeforeSending)
+    case .closed: link?.finish(with: .end(isClean: true))
+    case .delivery:
+      guard let acknowledged = event.acknowledged, let queued = event.queued else { break }
+      link?.deliver(
+        LinkDelivery(
+          acknowledged: acknowledged, queued: queued,
+          acknowledgedAt: event.acknowledgedAt.map { $0 + Self.origin + shift }))
+    case .dialFailed:
+      report("the dial fails")
+      if let error = event.error?.error { network.failDial(error) }
+    default: break
+    }
+  }
+
+  /// Opens the connection that the transfer uses, if it was opened before the call.
+  private func warmUp(for number: Int, _ request: TransferRequest) {
+    let own = events[next...].first { $0.transfer == number && $0.event == .used }
+    guard let event = own, let link = event.link, network.links[link] == nil, let note = event.used, note.isReused
+    else { return }
+    var other = TransferRequest(head: request.head)
+    other.head.method = .get
+    other.head.headerFields = [:]
+    let job = EngineJob(request: other, asks: .ordinary, own: nil, port: port)
+    guard port.start(job) else { return }
+    _ = manual.settle()
+    network.open(link, note)?.answersAlone = true
+    _ = manual.settle()
+    if !job.answer.isGiven { job.cancel() }
+    _ = manual.settle()
+  }
+}
+
+extension TraceEvent {
+  fileprivate var byteCount: Int {
+    (pieces ?? []).reduce(0) { count, piece in
+      switch piece {
+      case .left(let left): count + left
+      default: count + piece.bytes.count
+      }
+    }
+  }
+}
+
+extension EngineSettings {
+  /// Creates the settings of a recorded engine.
+  fileprivate init(_ note: EngineNote?) {
+    self.init()
+    // A stream must not wait for its reader, which reads after the replay of its bytes.
+    streamBufferBytes = 1 << 30
+    connectionLifetime = .seconds(1 << 30)
+    idleLifetime = .seconds(1 << 30)
+    guard let note else { return }
+    (userAgent, sendsAccept, decompresses) = (note.userAgent, note.sendsAccept, note.decompresses)
+    (maximumHeadBytes, maximumHeaderFields) = (note.maximumHeadBytes, note.maximumHeaderFields)
+    (maximumInterimResponses, maximumContentCodings) = (note.maximumInterimResponses, note.maximumContentCodings)
+    maximumDecompressionRatio = note.maximumDecompressionRatio
+    idleConnections = note.idleConnections
+  }
+}
