@@ -161,7 +161,7 @@ extension ConfigurationError {
     case .system(let words, let reason, let hint):
       self.init("\(words) the trace \(name): \(reason)", hint: hint)
     case .tooLarge(let count):
-      self.init("the trace \(name) has \(count) bytes", hint: "lower maximumBytes of the recorder")
+      self.init("the trace \(name) has \(count) bytes", hint: "lower the number of bytes that the recorder keeps")
     case .unfit, .notText: self.init("the trace \(name) cannot replace what is there", hint: "empty the directory")
     }
   }

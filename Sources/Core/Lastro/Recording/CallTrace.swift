@@ -28,7 +28,7 @@ package struct CallTrace: Sendable, Equatable {
   package init(reading text: String) throws(ConfigurationError) {
     let lines = text.utf8.split(separator: UInt8(ascii: "\n")).map { Data($0) }
     guard let first = lines.first, let form = try? JSONDecoder().decode(TraceHead.Form.self, from: first) else {
-      throw ConfigurationError("the file is not the trace of a call", hint: "give a file that CallRecorder wrote")
+      throw ConfigurationError("the file is not the trace of a call", hint: "give a file that a call recorder wrote")
     }
     guard form.lastroTrace == Self.version else {
       throw ConfigurationError(
