@@ -114,12 +114,16 @@ final class HTTPConnection: LinkUser {
     case .wait: return
     case .moved: throw .spokenFirst
     case .end: throw .goneBeforeSending
-    case .failed:
-      // An alert tells the reason, such as a missing client certificate, better than the end of the connection.
-      guard var error = link.failure, error.stage != .response else { throw .goneBeforeSending }
-      error.requestSent = false
-      throw error
+    case .failed: throw reasonOfEarlyEnd
     }
+  }
+
+  /// The reason why the connection has ended before a request was sent on it. An alert tells it, such as a missing client
+  /// certificate, better than the end of the connection.
+  var reasonOfEarlyEnd: TransportError {
+    guard var error = link.failure, error.stage != .response else { return .goneBeforeSending }
+    error.requestSent = false
+    return error
   }
 
   /// Whether the connection, whose request has just ended, can carry another one. Bytes after the response cannot be

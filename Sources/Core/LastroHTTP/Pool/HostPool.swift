@@ -218,6 +218,9 @@ package final class HostPool {
     connection.becameFree(now: engine.now)
     let isFit = connection.isFit(isWanted: machine.hasWaiting)
     let isFresh = connection.exchanges == 0
+    // A new connection that has ended since it was checked costs a request, which fails for the same reason.
+    if isFresh, !isFit { dialError = connection.reasonOfEarlyEnd }
+    defer { if isFresh { dialError = nil } }
     tell(
       .free(
         connection.number,

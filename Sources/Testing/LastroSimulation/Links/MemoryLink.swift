@@ -29,6 +29,8 @@ package final class MemoryLink: Link {
   package var admission: LinkAdmission?
   /// Called instead of a write, whose outcome it returns; `nil` writes to the far end.
   package var writing: (() -> LinkStep)?
+  /// Called before the link is checked for input that no request asked for.
+  package var checking: () -> Void = {}
   /// The maximum number of bytes that one read returns.
   package var readLimit = Int.max
   package private(set) var isClosed = false
@@ -74,7 +76,10 @@ package final class MemoryLink: Link {
   package var hidesInput: Bool { false }
   package var mayHaveMore: Bool { hasInput }
 
-  package func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool) -> Bool { hasInput }
+  package func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool) -> Bool {
+    checking()
+    return hasInput
+  }
 
   // MARK: Writing
 
@@ -116,13 +121,16 @@ package final class MemoryLink: Link {
     noteReadiness()
   }
 
-  package func ended(_ step: LinkStep) {
+  /// - Parameter reason: the error of a step that has failed. Default: that the connection was reset.
+  package func ended(_ step: LinkStep, _ reason: TransportError? = nil) {
     guard !isClosed, end == nil else { return }
     end = step
     if case .failed = step {
       incoming = []
-      failure = TransportError(
-        stage: .response, code: .receiveFailed, message: "the connection was reset", hint: "fetch again")
+      failure =
+        reason
+        ?? TransportError(
+          stage: .response, code: .receiveFailed, message: "the connection was reset", hint: "fetch again")
     }
     noteReadiness()
   }

@@ -53,6 +53,20 @@ struct VirtualDialTests {
     #expect(calls.map(\.text) == ["/0", "/1", "/2"])
   }
 
+  @Test("A new connection that ends between its two checks fails its request with the reason of its end")
+  func endsBetweenChecks() {
+    let engine = VirtualEngine()
+    let alert = TransportError(
+      stage: .tls, code: .clientCertificateRequired, message: "the server requires a certificate", hint: nil,
+      requestSent: true)
+    engine.network.dialing = { _ in
+      .open { link in link.checking = { [unowned link] in link.ended(.failed, alert) } }
+    }
+    let call = engine.start(.to("/", .post))
+    #expect(call.words == "tls/client_certificate_required" && call.error?.requestSent == false)
+    #expect(engine.network.dials.count == 1 && engine.network.openCount == 0)
+  }
+
   @Test("A request takes a connection that becomes free before its dial ends, and the late connection becomes idle")
   func freedFirst() {
     let engine = VirtualEngine()
