@@ -199,7 +199,7 @@ struct RequestOptionTableTests {
     #expect(try await row.isObeyed(try Trial(place)), "\(row.name) over \(place.rawValue)")
   }
 
-  /// Checks the labels of all options. `firstElement`, `hostField` and `withheldBody` belong to the package, and the
+  /// Checks the labels of all options. `firstElement`, `hostField`, `withheldBody` and `tape` belong to the package, and the
   /// four options of the layers share a property.
   @Test("The table has every option")
   func complete() {
@@ -211,6 +211,6 @@ struct RequestOptionTableTests {
     }
     walk(RequestOptions(), depth: 0)
     let expected = Set(Self.names.map(\.name) + Self.limits.map(\.name)).subtracting(["urlTemplate"])
-    #expect(Set(labels) == expected.union(["firstElement", "hostField", "withheldBody", "layerUses"]))
+    #expect(Set(labels) == expected.union(["firstElement", "hostField", "withheldBody", "layerUses", "tape"]))
   }
 }
