@@ -176,7 +176,7 @@ struct RESPReader {
     (size, elements) = (0, 0)
   }
 
-  /// Returns a length; `nil` for -1, which stands for null.
+  /// Returns a length; `nil` for -1, the length of null.
   private func length(_ line: [UInt8]) throws(RESPViolation) -> Int64? {
     let length = try number(line)
     guard length >= -1 else { throw .invalidNumber }

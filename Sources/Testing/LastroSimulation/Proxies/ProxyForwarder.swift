@@ -42,7 +42,7 @@ struct ProxyForwarder: Sendable {
     let path = rest[end...].hasPrefix("/") ? String(rest[end...]) : "/\(rest[end...])"
     var head = HTTPRequest(method: method, scheme: "http", authority: String(rest[..<end]), path: path)
     for field in request.head.fields where !Self.notForwarded.contains(field.name.lowercased()) {
-      // The engine frames the body anew.
+      // The engine frames the body again.
       guard let name = HTTPField.Name(field.name), name != .contentLength, name != .transferEncoding else { continue }
       head.headerFields.append(HTTPField(name: name, value: field.value))
     }

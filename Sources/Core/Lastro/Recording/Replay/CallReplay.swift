@@ -178,7 +178,7 @@ private struct ReplayObserver: FetchObserver {
   }
 }
 
-/// Stands in for a signer, for whose time the pipeline asked.
+/// Replaces a signer, for whose time the pipeline asked.
 private struct ReplaySigner: RequestSigner {
   var origins: [Origin] { [] }
 

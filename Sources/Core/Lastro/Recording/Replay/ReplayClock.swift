@@ -42,7 +42,7 @@ package final class ReplayClock: Sendable {
     }
   }
 
-  /// Goes on to the times after an event of the pipeline.
+  /// Continues with the times after an event of the pipeline.
   func passEvent() {
     state.withLock { state in
       if !isVirtual, state.segment < state.segments.count, let last = state.segments[state.segment].last {
