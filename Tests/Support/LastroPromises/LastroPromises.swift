@@ -33,7 +33,7 @@ import PromiseSupport
         // At first, caches grow.
         if extent.calls * 10 >= calls, !extent.hadCrashes {
           growth += used - last
-          counted += 50
+          counted += 10
         }
         last = used
         if growth > 8 << 20 + counted * mostGrowth { throw MemoryGrew(by: growth) }

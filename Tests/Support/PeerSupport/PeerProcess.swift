@@ -89,13 +89,13 @@ package final class PeerProcess: Sendable {
     }
   }
 
-  /// Runs a program and waits at most a minute until it exits.
+  /// Runs a program and waits at most four minutes until it exits: a busy machine compiles slowly.
   ///
   /// - Throws: ``PeerError`` with the output if the exit status is not 0, or if the program is killed.
   static func run(_ program: String, _ arguments: [String], in directory: PeerDirectory) async throws {
     try await LifelongThread.shared.perform {
       let id = try spawn(Launch(program: program, arguments: arguments), log: directory.file("log"))
-      let deadline = ContinuousClock.now + .seconds(60)
+      let deadline = ContinuousClock.now + .seconds(240)
       var status: Int32 = 0
       while case let ended = waitpid(id, &status, WNOHANG), ended == 0 || ended == -1 && errno == EINTR {
         if ContinuousClock.now > deadline { kill(-id, SIGKILL) }

@@ -22,7 +22,7 @@ package enum Promises {
   package struct Extent: Sendable {
     package var calls = 0
     package var runs: UInt64 = 0
-    /// Whether machines crashed in the latest fifty runs. The tasks of a crashed machine stay suspended, and keep
+    /// Whether machines crashed in the latest ten runs. The tasks of a crashed machine stay suspended, and keep
     /// memory, because Swift has no way to release them.
     package var hadCrashes = false
   }
@@ -32,7 +32,7 @@ package enum Promises {
   /// - Parameters:
   ///   - calls: the number of calls.
   ///   - seed: the first seed. Default 1.
-  ///   - checked: called after each fifty runs, with the extent so far. It throws an error to end the series.
+  ///   - checked: called after each ten runs, with the extent so far. It throws an error to end the series.
   /// - Throws: `SimulationFailure` for a broken promise, and the error of `checked`.
   package static func run(
     calls: Int, from seed: UInt64 = 1, checked: (Extent) throws -> Void = { _ in }
@@ -43,8 +43,8 @@ package enum Promises {
       extent.hadCrashes.toggle()
       let kinds = FaultPlan.Kind.allCases.filter { $0 != .crash || extent.hadCrashes }
       extent.calls += try await simulation.run(
-        seeds: first..<first + 50, faults: .random(of: kinds, within: .seconds(20)))
-      extent.runs += 50
+        seeds: first..<first + 10, faults: .random(of: kinds, within: .seconds(20)))
+      extent.runs += 10
       try checked(extent)
     }
     return extent
