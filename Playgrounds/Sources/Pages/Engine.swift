@@ -71,7 +71,10 @@ private func sharing(_ stage: Stage) async throws {
   await ended(try configured())
   let stacks = try shared(stage.engine).0
   let (github, patient) = (stacks[0], stacks[1])
-  let id = try await github.fetch(.user("octocat")).response.facts.connectionID
+  try await warmed(github)
+  let first = try await github.fetch(.user("octocat")).response.facts
+  stage.check("the first request finds a connection", first.connectionReused)
+  let id = first.connectionID
   stage.check("stacks share connections", try await patient.fetch(.user("octocat")).response.facts.connectionID == id)
   stage.check("tasks run on the engine", try await fetched(["octocat", "octocat"], github) == ["octocat", "octocat"])
   try await stage.prints("inspect") { try await inspected(github) }
@@ -94,3 +97,4 @@ private func holdsPins(_ stage: Stage) async throws {
   let stream = try await stack.dialer.dial(DialRequest(host: "api.github.com", port: 443, tls: .init()))
   stage.check("and for its dialer", stream.facts.trust == .pinned)
 }
+  try await showsItself(github, stage)

@@ -175,6 +175,50 @@ public struct CurlNetworkStack: HTTPNetworkStack {
     try await transport.inspect(url, connection: connection, timeout: timeout)
   }
 
+  /// Opens connections before the first request needs them, for example before a service reports that it is ready.
+  ///
+  /// ```swift
+  /// try await stack.warm(["https://api.shop.example"], connections: 4)
+  /// ```
+  ///
+  /// Each connection is dialed as for a fetch, with its pins, and is kept as an idle connection: it closes after
+  /// ``CurlConfiguration/idleLifetime``. Nothing is sent on it. Open connections count, so that a second call opens only
+  /// those that have closed since.
+  ///
+  /// - Parameters:
+  ///   - urls: the URLs of the servers; only scheme, host and port are used. Default: the base URL of the stack.
+  ///   - connections: the number of connections to each server, from 1 to ``CurlConfiguration/connectionsPerHost``.
+  ///     Default 1. To a server with HTTP/2, one connection is opened, whatever the number.
+  ///   - connection: the connection options. Default: the engine's own options.
+  ///   - timeout: the limit of the whole operation. Default 10 s; a value that is not positive fails with
+  ///     `request/invalid_option`.
+  /// - Throws: `TransportError`: the first error in the order of `urls`, after all dials have ended. Connections to
+  ///   other servers stay open. Cancelling the task ends the dials.
+  public func warm(
+    _ urls: [String] = [], connections: Int = 1, connection: ConnectionOptions? = nil,
+    timeout: Duration = .seconds(10)
+  ) async throws(TransportError) {
+    let servers = urls.isEmpty ? [configuration.baseURL].compactMap(\.self) : urls
+    guard !servers.isEmpty else {
+      throw .refused(
+        .invalidURL, "neither a URL nor a base URL is set", hint: "give URLs, or give the stack a base URL")
+    }
+    let errors = await withTaskGroup(of: (Int, TransportError)?.self) { group in
+      for (index, url) in servers.enumerated() {
+        group.addTask { [transport] in
+          do throws(TransportError) {
+            try await transport.warm(url, connections: connections, connection: connection, timeout: timeout)
+            return nil
+          } catch {
+            return (index, error)
+          }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }.compactMap(\.self)
+    }
+    if let first = errors.min(by: { $0.0 < $1.0 }) { throw first.1 }
+  }
+
   /// Accepts no more transfers, and returns when the running ones and the engine's threads have ended.
   ///
   /// Calling it is optional. If the calling task is cancelled, the running transfers are cancelled, too.

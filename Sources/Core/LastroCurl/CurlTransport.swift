@@ -182,12 +182,28 @@ extension CurlTransport {
   ) async throws(TransportError) -> ServerTrust {
     let head = try ResourceRequest(url: url).head
     guard head.scheme == "https" else {
-      throw .refused(.unsupportedScheme, "only https servers present a certificate", hint: "write https://HOST")
-    }
+  /// Performs ``CurlNetworkStack/warm(_:connections:connection:timeout:)`` for one server.
+  func warm(
+    _ url: String, connections: Int, connection: ConnectionOptions?, timeout: Duration
+  ) async throws(TransportError) {
+    if isShutDown.load(ordering: .relaxed) { throw .shutDown }
+    try checkPositive(timeout)
+    let request = TransferRequest(
+      head: try ResourceRequest(url: url).head, connection: connection, connectTimeout: timeout, deadline: timeout)
+    let own = ownOptions(request.connection)
+    try await port(for: request, own).open(connections, toServerOf: request, own: own)
+  }
+
+  private func checkPositive(_ timeout: Duration) throws(TransportError) {
     guard timeout > .zero else {
       throw .refused(
         .invalidOption, "the timeout is \(timeout.brief), which is not positive", hint: "give a positive duration")
     }
+  }
+
+      throw .refused(.unsupportedScheme, "only https servers present a certificate", hint: "write https://HOST")
+    }
+    try checkPositive(timeout)
     guard let authority = head.authority, let target = TrustTarget(authority: authority, defaultPort: 443) else {
       throw .unreadableHost
     }

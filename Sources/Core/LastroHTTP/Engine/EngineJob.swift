@@ -20,6 +20,9 @@ final class EngineJob: Sendable {
   let sharedOptions: SharedOptions
   /// Whether `options` are the engine's own, whose partition needs no lookup.
   let usesDefaultOptions: Bool
+  /// The number of open connections with which the job is done. Such a job opens a connection, and sends nothing. `nil`
+  /// for a job that sends its request.
+  let wantedConnections: Int?
   /// The times, on the loop's clock, at which the exchange was requested and must have ended. In nanoseconds.
   let enqueuedAt: Int64
   let expiresAt: Int64
@@ -41,12 +44,18 @@ final class EngineJob: Sendable {
   /// The body, if it may be streamed.
   let body: BodyChannel?
 
-  /// - Parameter own: the options of the request, if they differ from the engine's.
-  init(request: TransferRequest, asks: ResponseReader.Request, own: SharedOptions?, port: EnginePort) {
+  /// - Parameters:
+  ///   - own: the options of the request, if they differ from the engine's.
+  ///   - wantedConnections: the number of open connections with which a job that sends nothing is done.
+  init(
+    request: TransferRequest, asks: ResponseReader.Request, own: SharedOptions?, port: EnginePort,
+    wantedConnections: Int? = nil
+  ) {
     self.request = request
     self.asks = asks
     sharedOptions = own ?? port.options
     usesDefaultOptions = own == nil
+    self.wantedConnections = wantedConnections
     self.port = port
     let now = port.loop.now
     enqueuedAt = now

@@ -88,6 +88,31 @@ package final class EnginePort: Sendable {
     if Task.isCancelled { throw .cancelled() }
     let job = EngineJob(request: request, asks: asks, own: own, port: self)
     if !start(job) { job.finish(.shutDown, facts: nil) }
+  /// Opens connections to the server of a request, which is not sent, until so many are open. One HTTP/2 connection is
+  /// enough. Returns when all dials have ended.
+  ///
+  /// - Parameters:
+  ///   - count: the number of connections, at least 1.
+  ///   - own: the options of the connections, if they differ from the engine's.
+  /// - Throws: the error of the first dial that failed.
+  package func open(
+    _ count: Int, toServerOf request: TransferRequest, own: SharedOptions?
+  ) async throws(TransportError) {
+    let most = min(settings.connectionsPerHost, settings.idleConnections)
+    guard count >= 1, count <= most else { throw .cannotKeepOpen(count, most: most) }
+    if Task.isCancelled { throw .cancelled() }
+    let jobs = (1...count).map {
+      EngineJob(request: request, asks: .ordinary, own: own, port: self, wantedConnections: $0)
+    }
+    for job in jobs where !start(job) { job.finish(.shutDown, facts: nil) }
+    await withTaskCancellationHandler {
+      for job in jobs { await job.answer.wait() }
+    } onCancel: {
+      for job in jobs { job.cancel() }
+    }
+    for job in jobs { _ = try job.takeAnswer() }
+  }
+
     return job
   }
 

@@ -18,6 +18,13 @@ extension TransportError {
     stage: .proxy, code: .proxyRefused, message: "the proxy answered the request with 407",
     hint: "give user and password in the proxy's URL", requestSent: true)
 
+  /// Returns the error of a warm-up with a number of connections that the engine would not keep.
+  static func cannotKeepOpen(_ count: Int, most: Int) -> TransportError {
+    refused(
+      .invalidOption, "\(count) connections cannot be opened in advance: the engine keeps 1 to \(most) to a server",
+      hint: "ask for fewer, or change the limits of connections to a host and of idle connections")
+  }
+
   package static let answerTaken = TransportError(
     stage: .request, code: .engineFailure,
     message: "the transfer's response was read twice, which is a fault in Lastro",

@@ -78,6 +78,11 @@ struct ResponseReceiver {
   /// Answers the job with the head alone.
   func answerHead(_ facts: TransferFacts) { answer(ResponseBody(Data()), facts) }
 
+  /// Answers a job that sends no request, with a response that nobody reads.
+  func answerWithNothing() {
+    _ = deliveries.answer(job, .success(TransferResponse(head: HTTPResponse(status: .ok), body: ResponseBody(Data()))))
+  }
+
   /// Answers the job with the head and a body. Returns false if the job has an answer already, because its caller
   /// cancelled it.
   @discardableResult

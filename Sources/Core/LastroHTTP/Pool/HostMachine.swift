@@ -165,6 +165,10 @@ struct HostMachine: Hashable {
 
   var hasWaiting: Bool { !waiting.isEmpty }
 
+  /// Returns whether at least so many HTTP/1.1 connections are open, or an HTTP/2 connection, which carries many
+  /// requests.
+  func hasOpen(_ count: Int) -> Bool { !sessions.isEmpty || running + idle.count >= count }
+
   /// Returns whether a request is in the queue.
   func isWaiting(_ request: UInt64) -> Bool { waiting.contains(request) }
 

@@ -109,6 +109,10 @@ package final class HostPool {
 
   /// Passes a request to the machine, which runs or queues it.
   func enter(_ exchange: Exchange, isFront: Bool = false) {
+    if let count = exchange.job.wantedConnections {
+      if machine.hasOpen(count) { return concludeUnsent(exchange) }
+      exchange.wantsFresh = true
+    }
     tell(.arrived(exchange.entry, isFront: isFront))
     if exchange.isWaiting { engine.scheduleCheck(of: exchange) }
   }
@@ -127,6 +131,12 @@ package final class HostPool {
       return
     }
     guard let exchange else { return release(connection) }
+    if exchange.job.wantedConnections != nil {
+      // The connection counts as used, so that the next job of this kind does not take it as well.
+      connection.beganExchange()
+      concludeUnsent(exchange)
+      return release(connection)
+    }
     if wasIdle, !connection.isFitAfterIdling {
       lose(connection)
       return enter(exchange, isFront: true)
@@ -155,6 +165,10 @@ package final class HostPool {
       guard multiplexer.isNew, let error = multiplexer.refusal else { return enter(exchange, isFront: true) }
       multiplexer.isNew = false
       return conclude(exchange, error)
+    }
+    if exchange.job.wantedConnections != nil {
+      tell(.streamClosed(number, multiplexer.room))
+      return concludeUnsent(exchange)
     }
     do throws(TransportError) {
       if try multiplexer.start(exchange) { return engine.scheduleCheck(of: exchange) }
@@ -203,6 +217,12 @@ package final class HostPool {
     if case .drained = exchange.rest { tell(.drainEnded(exchange.number)) }
     exchange.leaveConnection(failure)
     engine.answer(exchange, failure, facts: facts, upgraded: stream)
+  }
+
+  /// Ends the exchange of a job that only wanted an open connection.
+  private func concludeUnsent(_ exchange: Exchange) {
+    exchange.receiver.answerWithNothing()
+    conclude(exchange, nil)
   }
 
   /// Serves queued requests after capacity may have become free in this turn.

@@ -7,6 +7,7 @@ import LastroSimulation
 import LastroSupport
 import LastroTesting
 import LastroWire
+import TestSupport
 import Testing
 
 @testable import LastroHTTP
@@ -54,6 +55,16 @@ final class VirtualEngine {
   func prepare(_ request: TransferRequest) -> VirtualCall {
     let asks: ResponseReader.Request = request.head.method == .head ? .head : .ordinary
     return VirtualCall(EngineJob(request: request, asks: asks, own: nil, port: port))
+  }
+
+  /// Starts opening connections to the server of a request, which is not sent.
+  func startWarming(_ count: Int, _ request: TransferRequest = .to()) -> [VirtualCall] {
+    let calls = (1...count).map {
+      VirtualCall(EngineJob(request: request, asks: .ordinary, own: nil, port: port, wantedConnections: $0))
+    }
+    for call in calls { begin(call) }
+    settle()
+    return calls
   }
 
   func begin(_ call: VirtualCall) {
