@@ -336,7 +336,7 @@ let package = Package(
     Floor.tools.tests(
       "LastroCommandTests",
       [
-        "LastroCommand", "LastroCurl", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "PeerSupport",
+        "Lastro", "LastroCommand", "LastroCurl", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "PeerSupport",
         "TestSupport",
         integration("ArgumentParser", "swift-argument-parser"),
       ]),

@@ -54,6 +54,25 @@ private func fetched(_ logins: [String], _ stack: CurlNetworkStack) async throws
   return names
 }
 
+private func warmed(_ stack: CurlNetworkStack) async throws {
+  // sample: warm
+  try await stack.warm(["https://api.github.com"], connections: 4)
+  // end
+}
+
+private func shown(_ stack: CurlNetworkStack) {
+  // sample: snapshot
+  for part in stack.snapshot.parts where part.kind == "pool" { print(part.subject, part.values["idle"] ?? 0) }
+  // end
+}
+
+private func served(_ stack: CurlNetworkStack, at path: String) -> Task<Void, any Error> {
+  // sample: serve snapshot
+  let serving = Task { try await stack.serveSnapshot(at: path) }  // such as "/run/shop/lastro.sock"
+  // end
+  return serving
+}
+
 private func ended(_ stack: CurlNetworkStack) async {
   // sample: shut down
   await stack.shutDown()
@@ -67,6 +86,19 @@ extension Page {
   }
 }
 
+private func showsItself(_ stack: CurlNetworkStack, _ stage: Stage) async throws {
+  shown(stack)
+  stage.check("a snapshot counts connections", stack.snapshot.parts.contains { $0.kind == "pool" })
+  let path = FileManager.default.temporaryDirectory.appending(path: "\(UInt64.random(in: 0 ... .max)).sock").path
+  let serving = served(stack, at: path)
+  var engine = CurlConfiguration()
+  engine.connection.unixSocketPath = path
+  let reader = try CurlNetworkStack(engine)
+  while (try? await reader.fetch(.get("http://localhost/", as: StackSnapshot.self))) == nil { await Task.yield() }
+  serving.cancel()
+  try await serving.value
+}
+
 private func sharing(_ stage: Stage) async throws {
   await ended(try configured())
   let stacks = try shared(stage.engine).0
@@ -77,6 +109,7 @@ private func sharing(_ stage: Stage) async throws {
   let id = first.connectionID
   stage.check("stacks share connections", try await patient.fetch(.user("octocat")).response.facts.connectionID == id)
   stage.check("tasks run on the engine", try await fetched(["octocat", "octocat"], github) == ["octocat", "octocat"])
+  try await showsItself(github, stage)
   try await stage.prints("inspect") { try await inspected(github) }
   await ended(github)
   do {
@@ -97,4 +130,3 @@ private func holdsPins(_ stage: Stage) async throws {
   let stream = try await stack.dialer.dial(DialRequest(host: "api.github.com", port: 443, tls: .init()))
   stage.check("and for its dialer", stream.facts.trust == .pinned)
 }
-  try await showsItself(github, stage)

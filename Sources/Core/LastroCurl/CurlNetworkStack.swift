@@ -175,6 +175,24 @@ public struct CurlNetworkStack: HTTPNetworkStack {
     try await transport.inspect(url, connection: connection, timeout: timeout)
   }
 
+  /// The state at this moment: connections, and the circuits, limits and quotas of the stack's resilience.
+  ///
+  /// It may be read from any thread. On the thread of an event loop, as in a trust judge, it lacks the connections of
+  /// that loop.
+  public var snapshot: StackSnapshot { stack.snapshot }
+
+  /// Serves ``snapshot`` on a Unix socket until the task is cancelled; see `TransportNetworkStack.serveSnapshot`.
+  ///
+  /// ```swift
+  /// async let _ = try stack.serveSnapshot(at: "/run/shop/lastro.sock")
+  /// ```
+  ///
+  /// - Parameter path: the path of the socket.
+  /// - Throws: `ConfigurationError` if the socket cannot be made.
+  public func serveSnapshot(at path: String) async throws(ConfigurationError) {
+    try await stack.serveSnapshot(at: path)
+  }
+
   /// Opens connections before the first request needs them, for example before a service reports that it is ready.
   ///
   /// ```swift

@@ -175,13 +175,13 @@ extension CurlSettings {
   }
 }
 
+extension CurlTransport: SnapshotSource {
+  package func snapshotParts() -> [StackSnapshot.Part] {
+    PoolCounts.parts(of: loops.flatMap { [$0.port, $0.secondPort].compactMap(\.self) })
+  }
+}
+
 extension CurlTransport {
-  /// Performs ``CurlNetworkStack/inspect(_:connection:timeout:)``.
-  package func inspect(
-    _ url: String, connection: ConnectionOptions? = nil, timeout: Duration = .seconds(10)
-  ) async throws(TransportError) -> ServerTrust {
-    let head = try ResourceRequest(url: url).head
-    guard head.scheme == "https" else {
   /// Performs ``CurlNetworkStack/warm(_:connections:connection:timeout:)`` for one server.
   func warm(
     _ url: String, connections: Int, connection: ConnectionOptions?, timeout: Duration
@@ -201,6 +201,12 @@ extension CurlTransport {
     }
   }
 
+  /// Performs ``CurlNetworkStack/inspect(_:connection:timeout:)``.
+  package func inspect(
+    _ url: String, connection: ConnectionOptions? = nil, timeout: Duration = .seconds(10)
+  ) async throws(TransportError) -> ServerTrust {
+    let head = try ResourceRequest(url: url).head
+    guard head.scheme == "https" else {
       throw .refused(.unsupportedScheme, "only https servers present a certificate", hint: "write https://HOST")
     }
     try checkPositive(timeout)

@@ -28,7 +28,7 @@ struct LastroCommand: AsyncParsableCommand {
     version: PackageVersion.text,
     subcommands: [
       FetchCommand.self, EventsCommand.self, ExplainCommand.self, ReplayCommand.self, BatchCommand.self,
-      BenchCommand.self, PinsCommand.self,
+      BenchCommand.self, PinsCommand.self, TopCommand.self,
       WebSocketCommand.self, GeminiCommand.self, ConnectCommand.self, ServeCommand.self, DoctorCommand.self,
     ])
 

@@ -87,6 +87,9 @@ public final class DialerTransport: Transport {
   }
 
   /// Returns the engine, which is opened with the first call.
+  /// The engine, if a request has started it.
+  var startedPort: EnginePort? { engine.withLock { try? $0?.get() } }
+
   func port() throws(TransportError) -> EnginePort {
     try engine.withLock { engine throws(TransportError) in
       if let engine { return try engine.get() }

@@ -63,6 +63,14 @@ package final class EnginePort: Sendable {
     } ?? false
   }
 
+  /// Returns the counts of each host that has connections or requests. Waits for the end of the loop's turn, except on
+  /// the loop's own thread, where it returns nothing within a turn.
+  func poolCounts() -> [(host: String, counts: PoolCounts)] {
+    let read = { @Sendable [reference] (core: inout LoopCore?) in core == nil ? [] : reference.core?.poolCounts() ?? []
+    }
+    return loop.isCurrent ? loop.seat.withLockIfFree(read) ?? [] : loop.seat.withLock(read)
+  }
+
   /// Performs one exchange.
   ///
   /// - Parameters:
@@ -80,14 +88,6 @@ package final class EnginePort: Sendable {
     return try job.takeAnswer()
   }
 
-  /// Begins the job of a request. It is separate from ``execute(_:own:asks:)``, whose frame would otherwise hold its
-  /// temporary values for as long as the request waits.
-  private func startJob(
-    _ request: TransferRequest, _ own: SharedOptions?, _ asks: ResponseReader.Request
-  ) throws(TransportError) -> EngineJob {
-    if Task.isCancelled { throw .cancelled() }
-    let job = EngineJob(request: request, asks: asks, own: own, port: self)
-    if !start(job) { job.finish(.shutDown, facts: nil) }
   /// Opens connections to the server of a request, which is not sent, until so many are open. One HTTP/2 connection is
   /// enough. Returns when all dials have ended.
   ///
@@ -113,6 +113,14 @@ package final class EnginePort: Sendable {
     for job in jobs { _ = try job.takeAnswer() }
   }
 
+  /// Begins the job of a request. It is separate from ``execute(_:own:asks:)``, whose frame would otherwise hold its
+  /// temporary values for as long as the request waits.
+  private func startJob(
+    _ request: TransferRequest, _ own: SharedOptions?, _ asks: ResponseReader.Request
+  ) throws(TransportError) -> EngineJob {
+    if Task.isCancelled { throw .cancelled() }
+    let job = EngineJob(request: request, asks: asks, own: own, port: self)
+    if !start(job) { job.finish(.shutDown, facts: nil) }
     return job
   }
 

@@ -213,6 +213,14 @@ final class HTTPEngine {
     if isShutDown { finishShutdown() }
   }
 
+  /// Returns the counts of each host that has connections or requests.
+  func poolCounts() -> [(host: String, counts: PoolCounts)] {
+    hosts.filter { !$0.isUnused }.map { host in
+      let (key, origin) = (host.key, host.route.origin)
+      return (origin.map { "\($0)" } ?? "\(key.isTLS ? "https" : "http")://\(key.authority)", host.machine.counts)
+    }
+  }
+
   // MARK: The loop's turn
 
   func expire(now: Int64) {

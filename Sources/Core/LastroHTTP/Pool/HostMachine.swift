@@ -169,6 +169,14 @@ struct HostMachine: Hashable {
   /// requests.
   func hasOpen(_ count: Int) -> Bool { !sessions.isEmpty || running + idle.count >= count }
 
+  /// The connections and requests at this moment.
+  var counts: PoolCounts {
+    let busy = sessions.count { $0.open > 0 }
+    return PoolCounts(
+      active: running + busy + retired.count, idle: idle.count + sessions.count - busy, dialing: dials.count,
+      requests: running + streams, waiting: waiting.count)
+  }
+
   /// Returns whether a request is in the queue.
   func isWaiting(_ request: UInt64) -> Bool { waiting.contains(request) }
 

@@ -101,6 +101,19 @@ public final class CircuitBreaker: Sendable {
     return circuits.withLock { $0.known(key)?.state(now: now) ?? .closed }
   }
 
+  /// Returns the state of each circuit, for a snapshot.
+  func snapshotParts() -> [StackSnapshot.Part] {
+    let now = time.now()
+    return circuits.withLock { circuits in
+      circuits.parts(of: "breaker") { circuit in
+        let state = circuit.state(now: now)
+        var values: [String: StackSnapshot.Value] = ["state": .text("\(state)")]
+        if case .open(let left) = state { values["probesIn"] = .seconds(left) }
+        return values
+      }
+    }
+  }
+
   /// Requests permission for one attempt.
   ///
   /// - Returns: a permit through which the caller reports the outcome. A permit that is dropped without a report counts

@@ -139,6 +139,18 @@ public final class ConcurrencyLimiter: Sendable {
       ?? Snapshot(limit: ConcurrencyLimit(algorithm).value, inUse: 0, waiting: 0)
   }
 
+  /// Returns the limit of each key and its use, for a snapshot.
+  func snapshotParts() -> [StackSnapshot.Part] {
+    state.withLock { state in
+      state.machines.parts(of: "limiter") { machine in
+        let snapshot = machine.snapshot
+        return [
+          "limit": .count(snapshot.limit), "inUse": .count(snapshot.inUse), "waiting": .count(snapshot.waiting),
+        ]
+      }
+    }
+  }
+
   /// Waits for a permit.
   ///
   /// - Parameters:

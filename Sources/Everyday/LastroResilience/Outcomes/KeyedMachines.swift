@@ -57,6 +57,17 @@ struct KeyedMachines<Machine: ForgettableMachine>: Sendable {
     nonmutating _modify { yield &place.machine }
   }
 
+  /// Returns a part of a snapshot for each key.
+  ///
+  /// - Parameter values: returns the values of a machine; `nil` to leave its key out.
+  func parts(
+    of kind: String, _ values: (Machine) -> [String: StackSnapshot.Value]?
+  ) -> [StackSnapshot.Part] {
+    places.compactMap { key, place in
+      values(place.machine).map { StackSnapshot.Part(kind: kind, subject: "\(key)", values: $0) }
+    }
+  }
+
   /// Returns the machine of a key; `nil` if there is none.
   func known(_ key: ResilienceKey) -> Machine? { places[key]?.machine }
 

@@ -153,6 +153,22 @@ public final class Pacer: Sendable {
       blocked: blockedUntil > now ? blockedUntil - now : nil)
   }
 
+  /// Returns the known limits of the server for each key, for a snapshot.
+  func snapshotParts() -> [StackSnapshot.Part] {
+    let now = time.now()
+    return machines.withLock { machines in
+      machines.parts(of: "pacer") { machine in
+        var values: [String: StackSnapshot.Value] = [:]
+        if let quota = machine.status(now: now) {
+          values = ["left": .count(quota.left), "resetsIn": .seconds(quota.reset)]
+          if let whole = quota.whole { values["quota"] = .count(whole) }
+        }
+        if machine.blockedUntil > now { values["blockedFor"] = .seconds(machine.blockedUntil - now) }
+        return values
+      }
+    }
+  }
+
   /// Waits until a request may be sent. The request counts as sent when the call returns.
   ///
   /// - Parameters:

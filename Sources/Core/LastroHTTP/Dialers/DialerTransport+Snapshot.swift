@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Lastro
+
+extension DialerTransport: SnapshotSource {
+  package func snapshotParts() -> [StackSnapshot.Part] { startedPort.map { PoolCounts.parts(of: [$0]) } ?? [] }
+}
