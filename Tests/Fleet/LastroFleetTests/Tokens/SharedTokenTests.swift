@@ -79,7 +79,8 @@ struct SharedTokenTests {
 
   init() {
     let time = clock.timeSource
-    store = MemoryFleetStore(now: { time.now() })
+    // As the stores of the product, it has the date as its time.
+    store = MemoryFleetStore(now: { .seconds(1_790_000_000) + time.now() })
   }
 
   private func instance(
