@@ -49,27 +49,6 @@ private struct InstanceSource: AccessTokenSource {
   }
 }
 
-private final class LogLines: LogHandler {
-  let lines = Lock<[String]>([])
-  var metadata: Logger.Metadata {
-    get { [:] }
-    set {}
-  }
-  var logLevel: Logger.Level {
-    get { .trace }
-    set {}
-  }
-
-  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-    get { nil }
-    set {}
-  }
-
-  func log(event: LogEvent) { lines.withLock { $0.append("\(event.level): \(event.message)") } }
-
-  var all: [String] { lines.withLock { $0 } }
-}
-
 @Suite("One token for several instances", .timeLimit(.minutes(5)))
 struct SharedTokenTests {
   private let clock = ManualClock(autoAdvance: true)
