@@ -154,7 +154,8 @@ final class SharedQuota: SharedPace {
       guard next < timer.until || isForWaiters && !timer.isForWaiters else { return }
       timer.task.cancel()
     }
-    let wait = max(.zero, next - now)
+    // A clock may round less than this to nothing, and would then be asked over and over.
+    let wait = max(.microseconds(1), next - now)
     state.lastID += 1
     let id = state.lastID
     let task = Task { [weak self, time] in
