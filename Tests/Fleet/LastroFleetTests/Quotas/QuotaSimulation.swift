@@ -23,14 +23,14 @@ struct QuotaSimulation {
     let counted: Range<Int>
   }
 
-  static let together = Phase(name: "all reach the store", seconds: 0..<40, counted: 20..<40)
-  static let apart = Phase(name: "40 of 100 do not reach it", seconds: 40..<70, counted: 50..<70)
+  static let together = Phase(name: "all reach the store", seconds: 0..<35, counted: 20..<35)
+  static let apart = Phase(name: "40 of 100 do not reach it", seconds: 35..<55, counted: 43..<55)
   static let leaving = Phase(
-    name: "30 of 100 leave, and 10 return each ten seconds", seconds: 70..<100, counted: 80..<100)
+    name: "30 of 100 leave, and 10 return after ten seconds", seconds: 55..<75, counted: 62..<75)
   static let unrest = Phase(
-    name: "all reach it; each second one crashes for a second, and one stalls for two", seconds: 100..<130,
-    counted: 110..<130)
-  static let alone = Phase(name: "the store is down", seconds: 130..<160, counted: 145..<160)
+    name: "all reach it; each second one crashes for a second, and one stalls for two", seconds: 75..<95,
+    counted: 82..<95)
+  static let alone = Phase(name: "the store is down", seconds: 95..<112, counted: 104..<112)
   static let phases = [together, apart, leaving, unrest, alone]
 
   struct Figures: Sendable {
@@ -159,7 +159,9 @@ struct QuotaSimulation {
       }
     }
     for index in 0..<count where !all[index].isUp {
-      let isReturning = Self.leaving.seconds.contains(second) ? second % 10 == 5 && index < second - 70 : true
+      let isReturning =
+        Self.leaving.seconds.contains(second)
+        ? second % 10 == 5 && index < second - Self.leaving.seconds.lowerBound : true
       if isReturning, all[index].stalledUntil < now { start(index) }
     }
   }

@@ -8,10 +8,10 @@ struct QuotaSimulationTests {
   @Test("With fractions the quota is used to 98 % while all reach the store, and else by the shares of those that do")
   func fractions() throws {
     let result = try QuotaSimulation.fractions.get()
-    #expect((0.98...1.001).contains(result.shares[0]), "\(result.shares)")
-    #expect((0.6...1.001).contains(result.shares[1]), "\(result.shares)")
-    #expect((0.98...1.001).contains(result.shares[2]), "\(result.shares)")
-    #expect((0.93...1.001).contains(result.shares[3]), "\(result.shares)")
+    #expect((0.98...1.005).contains(result.shares[0]), "\(result.shares)")
+    #expect((0.6...1.005).contains(result.shares[1]), "\(result.shares)")
+    #expect((0.98...1.005).contains(result.shares[2]), "\(result.shares)")
+    #expect((0.93...1.005).contains(result.shares[3]), "\(result.shares)")
     // Those that send more than their fraction have that alone.
     #expect((0.5...0.7).contains(result.shares[4]), "\(result.shares)")
     #expect(result.excess <= Double(QuotaSimulation.burst + result.stalls), "\(result.excess)")
@@ -21,7 +21,7 @@ struct QuotaSimulationTests {
   func waiting() throws {
     let result = try QuotaSimulation.waiting.get()
     #expect(result.shares.count == QuotaSimulation.phases.count)
-    for share in result.shares.dropLast() { #expect((0.98...1.001).contains(share), "\(result.shares)") }
+    for share in result.shares.dropLast() { #expect((0.98...1.005).contains(share), "\(result.shares)") }
     #expect(result.shares.last == 0, "\(result.shares)")
     #expect(result.excess <= Double(QuotaSimulation.burst + result.stalls), "\(result.excess)")
   }
