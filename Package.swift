@@ -138,7 +138,8 @@ let package = Package(
 
     // What the instances of a service share, in a store that they reach over any dialer, or in a folder. May not know the
     // engine.
-    Floor.fleet.target("LastroFleet", ["CLastroPrimitives", "Lastro", "LastroSupport", "LastroWire", logging]),
+    Floor.fleet.target(
+      "LastroFleet", ["CLastroPrimitives", "Lastro", "LastroResilience", "LastroSupport", "LastroWire", logging]),
 
     // MARK: Streams
 
@@ -284,8 +285,9 @@ let package = Package(
     Floor.fleet.tests(
       "LastroFleetTests",
       [
-        "CurlSupport", "Lastro", "LastroCurl", "LastroFleet", "LastroSimulation", "LastroSupport", "LastroTesting",
-        "PeerSupport", "TestSupport", httpTypes, logging,
+        "CurlSupport", "Lastro", "LastroCurl", "LastroFleet", "LastroObservability", "LastroResilience",
+        "LastroSimulation", "LastroSupport", "LastroTesting", "PeerSupport", "TestSupport", httpTypes, logging,
+        integration("MetricsTestKit", "swift-metrics"),
       ]),
     Floor.streams.tests(
       "LastroWebSocketTests",

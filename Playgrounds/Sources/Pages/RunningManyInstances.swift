@@ -5,6 +5,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroFleet
+import LastroResilience
 import LastroTesting
 
 private func first(
@@ -16,6 +17,16 @@ private func first(
   let authenticator = try BearerAuthenticator(source: tokens, origins: [Origin("https://api.github.com")])
   // end
   return authenticator
+}
+
+private func quota(_ store: some FleetStore, _ configuration: inout StackConfiguration) async throws {
+  // sample: quota
+  let pacer = try Pacer(perSecond: 50, burst: 500).shared(in: store, as: "github", whenUnshared: .fraction(of: 20))
+  configuration.resilience = Resilience(pacer: pacer)
+  // end
+  // sample: leave
+  await pacer.leave()
+  // end
 }
 
 private func key(from environment: [String: String]) throws -> SealingKey {
@@ -66,6 +77,8 @@ extension Page {
     defer { try? FileManager.default.removeItem(at: folder) }
     var values: [String] = []
     try await stage.prints("instances") { values = try await twoInstances(folder: folder.path, key: key) }
+    var configuration = StackConfiguration()
+    try await quota(FileStore(folder: folder.path), &configuration)
     stage.check("both instances have the token of one request", values == ["a1", "a1"])
   }
 }

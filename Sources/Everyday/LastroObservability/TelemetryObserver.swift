@@ -52,9 +52,10 @@ extension FetchObserver where Self == TelemetryObserver {
   /// | `lastro.client.queue.duration` | recorder, seconds | each wait in the queue in front of the engine |
   /// | `lastro.client.cache.lookups` | counter | the number of cache look-ups, by outcome |
   /// | `lastro.client.refusals` | counter | the number of locally refused requests, such as by an open circuit |
-  /// | `lastro.client.wait.duration` | recorder, seconds | each wait for a pace or in a limiter's queue |
+  /// | `lastro.client.wait.duration` | recorder, seconds | each wait for a pace, a quota or in a limiter's queue |
   /// | `lastro.client.circuit.changes` | counter | the number of circuit changes, by new state |
   /// | `lastro.client.hedges` | counter | the number of hedges, by outcome |
+  /// | `lastro.client.fleet.changes` | counter | the number of times that a store was lost, or came back |
   /// | `lastro.client.limiter.limit` | gauge | the limit of a limiter, updated when a request ends |
   /// | `lastro.client.limiter.in_use` | gauge | the number of other requests in flight at that time |
   ///
@@ -76,9 +77,9 @@ extension FetchObserver where Self == TelemetryObserver {
   /// `server.port`, `url.scheme`, `lastro.operation` and `error.type`. The first four are missing if not even a base
   /// request could be made.
   ///
-  /// The last seven are recorded if a layer around the transport notes its actions (`TransferFacts.notes`):
-  /// `LastroEveryday`, `LastroResilience`. They have the attributes of requests that have not ended. Refusals also have
-  /// `error.type` (such as `policy/circuit_open`), waits `lastro.wait` (`paced`, `queued`), changes
+  /// The last eight are recorded if a layer around the transport notes its actions (`TransferFacts.notes`):
+  /// `LastroEveryday`, `LastroResilience`, `LastroFleet`. They have the attributes of requests that have not ended. Refusals also have
+  /// `error.type` (such as `policy/circuit_open`), waits `lastro.wait` (`paced`, `queued`, `quota`), changes
   /// `lastro.circuit.state` (`open`, `half-open`, `closed`), hedges `lastro.hedge.outcome` (`won`, `lost`, `useless`),
   /// and look-ups `lastro.cache.outcome`. Limiters, which requests share, have only `server.address`, `server.port` and
   /// `url.scheme`, and `lastro.limiter.part` if their keys have parts.

@@ -56,6 +56,10 @@ package struct ResilientTransport: Transport {
       case .slot(let free): slot = free
       case .wait(let wait): slot = try await self.slot(after: wait, for: key, by: pacer, &telling)
       }
+      if pacer.shared != nil, let slot {
+        let left = request.deadline.map { $0 - (time.now() - start) }
+        if let note = try await pacer.takeShared(slot, for: key, left: left) { telling.notes.append(note) }
+      }
     }
     var room: ConcurrencyPermit?
     var circuit: CircuitPermit?
@@ -155,6 +159,7 @@ extension ResilientTransport {
     if let pacer = resilience.pacer, let key = pacer.keyRule.key(of: request) {
       let status = pacer.status(of: key)
       var words = pacer.policy.pace.map { "\($0.perSecond) requests a second" } ?? "as the server asks"
+      if let shared = pacer.shared { words = shared.words() }
       if let left = status.left, let reset = status.reset { words += "; \(left) left for \(reset.brief)" }
       if let blocked = status.blocked { words += "; closed for \(blocked.brief) by Retry-After" }
       facts.append((name: "pace", value: words))

@@ -13,6 +13,8 @@ final class MemoryFleetStore: FleetStore {
     var lostResponses = 0
     var reads = 0
     var changes = 0
+    /// The number of changes that were tried.
+    var attempts = 0
   }
 
   private let state = Lock(State())
@@ -28,11 +30,13 @@ final class MemoryFleetStore: FleetStore {
   static let down = FleetStoreError(.unreachable, "the store is down")
 
   func fail(_ failure: FleetStoreError?) { state.withLock { $0.failure = failure } }
+  var isUp: Bool { state.withLock { $0.failure == nil } }
   func loseResponses(_ count: Int) { state.withLock { $0.lostResponses = count } }
   func removeAll() { state.withLock { $0.values = [:] } }
   var values: [[UInt8]] { state.withLock { $0.values.values.map(\.bytes) } }
   var reads: Int { state.withLock { $0.reads } }
   var changes: Int { state.withLock { $0.changes } }
+  var attempts: Int { state.withLock { $0.attempts } }
 
   func read(_ key: String) async throws(FleetStoreError) -> StoredValue {
     await pause()
@@ -53,6 +57,7 @@ final class MemoryFleetStore: FleetStore {
     let now = now()
     let value = try state.withLock { state throws(FleetStoreError) in
       if let failure = state.failure { throw failure }
+      state.attempts += 1
       let current = state.current(key, at: now)
       guard current == old || current == new else { return StoredValue(bytes: current, time: now) }
       state.values[key] = (new, now + lifetime)

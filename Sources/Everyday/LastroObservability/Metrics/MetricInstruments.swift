@@ -124,6 +124,7 @@ extension MetricInstruments {
     case "circuit": count("lastro.client.circuit.changes", request.with("lastro.circuit.state", note.detail))
     case "hedged": count("lastro.client.hedges", request.with("lastro.hedge.outcome", note.detail))
     case "cache": count("lastro.client.cache.lookups", request.with("lastro.cache.outcome", note.detail))
+    case "fleet": count("lastro.client.fleet.changes", request.with("lastro.fleet.change", note.detail))
     default: break
     }
   }

@@ -85,6 +85,8 @@ public final class Pacer: Sendable {
   private let time: TimeSource
   private let random: RandomSource
   private let machines: Lock<KeyedMachines<PacingMachine>>
+  /// The quota that each request takes a unit of when its slot has come. Default `nil`: none.
+  package let shared: (any SharedPace)?
 
   /// Creates a pacer without known quotas.
   ///
@@ -128,10 +130,12 @@ public final class Pacer: Sendable {
   ///   - time: the time source. Default: the system's.
   ///   - random: a source of jitter, so that requests that wait for the same moment do not start together. Default: the
   ///     system's.
+  ///   - shared: the quota that each request takes a unit of. Default `nil`: none.
   package init(
     _ policy: PacingPolicy, key: ResilienceKeyRule = .originAndCredentials, time: TimeSource = .continuous,
-    random: RandomSource = .system
+    random: RandomSource = .system, shared: (any SharedPace)? = nil
   ) {
+    self.shared = shared
     self.policy = policy
     keyRule = key
     self.time = time
@@ -140,6 +144,17 @@ public final class Pacer: Sendable {
       KeyedMachines {
         PacingMachine(bucket: policy.pace.map { TokenBucket(perSecond: $0.perSecond, burst: $0.burst) })
       })
+  }
+
+  /// Returns a pacer with the same rules whose pace is a shared quota. All requests through it count against the quota.
+  ///
+  /// - Parameter make: makes the quota from the pace, which is `nil` if the pacer has none.
+  package func sharing(
+    _ make: (Pace?, TimeSource, RandomSource) throws(ConfigurationError) -> any SharedPace
+  ) throws(ConfigurationError) -> Pacer {
+    var policy = policy
+    let pace = policy.pace.take()
+    return Pacer(policy, key: keyRule, time: time, random: random, shared: try make(pace, time, random))
   }
 
   /// Returns the state of the pacer for a key.
@@ -191,8 +206,34 @@ public final class Pacer: Sendable {
     return slot
   }
 
-  /// Returns the slot of a request that is not sent.
-  func giveBack(_ slot: Slot) { machines.withLock { $0[slot.place].giveBack(slot.reservation) } }
+  /// Returns the slot of a request that is not sent, and its unit of the shared quota.
+  func giveBack(_ slot: Slot) {
+    machines.withLock { $0[slot.place].giveBack(slot.reservation) }
+    shared?.giveBack()
+  }
+
+  /// Takes a unit of the shared quota for a slot that has come, if there is such a quota.
+  ///
+  /// - Parameter left: the time left for the whole attempt; `nil` for no limit.
+  /// - Returns: a note for the ledger, if the request waited or the quota's store was lost.
+  /// - Throws: as ``slot(for:left:)``. The slot has been returned.
+  func takeShared(
+    _ slot: Slot, for key: ResilienceKey, left: Duration?
+  ) async throws(TransportError) -> TransferFacts.Note? {
+    guard let shared else { return nil }
+    if case .taken(let note) = shared.take() { return note }
+    let limit = max(.zero, min(policy.maximumWait - slot.waited, left ?? .seconds(1_000_000_000)))
+    switch await shared.take(within: limit) {
+    case .taken(let note): return note
+    case .waited(let note): return note
+    case .refused(let wait):
+      machines.withLock { $0[slot.place].giveBack(slot.reservation) }
+      throw .rateLimited(key, wait, limit: policy.maximumWait > .zero ? limit : nil)
+    case .cancelled:
+      machines.withLock { $0[slot.place].giveBack(slot.reservation) }
+      throw .cancelled()
+    }
+  }
 
   /// Returns a slot, or a wait for one, without suspending, because most requests do not wait. The caller must pass the
   /// slot to `sent` or `giveBack`.
@@ -256,8 +297,14 @@ public final class Pacer: Sendable {
     let retryAfter = head.retryAfter(time.sinceEpoch())
     // On a machine that several servers share for lack of room, the fields of one server do not apply to the others.
     guard slot.place.isOwn else { return retryAfter }
-    let quota =
+    var quota =
       policy.readsRateLimitFields ? RateLimitFields.quota(head.headerFields, sinceEpoch: time.sinceEpoch()) : nil
+    if let shared {
+      // The other instances use up the same quota.
+      if quota?.left == 0 { shared.block(for: quota?.reset ?? .zero) }
+      quota?.divide(by: shared.instances)
+      if policy.sharesRetryAfter, let retryAfter { shared.block(for: retryAfter) }
+    }
     if quota != nil || retryAfter != nil {
       machines.withLock {
         $0[slot.place].learn(

@@ -12,6 +12,12 @@ struct ServerQuota: Sendable, Hashable {
   var reset: Duration
   /// The size of the quota, if the server sends it.
   var whole: Int?
+
+  /// Keeps the part of one of several instances that send requests at the same pace.
+  mutating func divide(by instances: Int) {
+    left = (left + instances - 1) / instances
+    whole = whole.map { ($0 + instances - 1) / instances }
+  }
 }
 
 /// A parser for the rate-limit fields of responses.

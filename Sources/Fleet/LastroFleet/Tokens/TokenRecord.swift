@@ -73,8 +73,3 @@ struct TokenRecord: Sendable, Hashable, Codable {
 
   init(name: String) { self.name = name }
 }
-
-extension Duration {
-  /// The duration in whole milliseconds, rounded down.
-  var wholeMilliseconds: Int64 { Int64(countable / .milliseconds(1)) }
-}

@@ -49,27 +49,6 @@ private struct InstanceSource: AccessTokenSource {
   }
 }
 
-private final class LogLines: LogHandler {
-  let lines = Lock<[String]>([])
-  var metadata: Logger.Metadata {
-    get { [:] }
-    set {}
-  }
-  var logLevel: Logger.Level {
-    get { .trace }
-    set {}
-  }
-
-  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-    get { nil }
-    set {}
-  }
-
-  func log(event: LogEvent) { lines.withLock { $0.append("\(event.level): \(event.message)") } }
-
-  var all: [String] { lines.withLock { $0 } }
-}
-
 @Suite("One token for several instances", .timeLimit(.minutes(5)))
 struct SharedTokenTests {
   private let clock = ManualClock(autoAdvance: true)
@@ -79,7 +58,8 @@ struct SharedTokenTests {
 
   init() {
     let time = clock.timeSource
-    store = MemoryFleetStore(now: { time.now() })
+    // As the stores of the product, it has the date as its time.
+    store = MemoryFleetStore(now: { .seconds(1_790_000_000) + time.now() })
   }
 
   private func instance(
