@@ -136,9 +136,13 @@ let package = Package(
 
     // MARK: Fleet
 
-    // What the instances of a service share, in a store that they reach over any dialer, or in a folder. May not know the
-    // engine.
-    Floor.fleet.target("LastroFleet", ["CLastroPrimitives", "Lastro", "LastroSupport", "LastroWire", logging]),
+    // What the instances of a service share, in a store that they reach over any dialer, or in a folder, and how they find
+    // those of others. May not know the engine.
+    Floor.fleet.target(
+      "LastroFleet",
+      [
+        "CLastroPrimitives", "Lastro", "LastroEveryday", "LastroResilience", "LastroSupport", "LastroWire", logging,
+      ]),
 
     // MARK: Streams
 
@@ -284,8 +288,8 @@ let package = Package(
     Floor.fleet.tests(
       "LastroFleetTests",
       [
-        "CurlSupport", "Lastro", "LastroCurl", "LastroFleet", "LastroSimulation", "LastroSupport", "LastroTesting",
-        "PeerSupport", "TestSupport", httpTypes, logging,
+        "CurlSupport", "Lastro", "LastroCurl", "LastroEveryday", "LastroFleet", "LastroResilience", "LastroSimulation",
+        "LastroSupport", "LastroTesting", "LastroWire", "PeerSupport", "TestSupport", httpTypes, logging,
       ]),
     Floor.streams.tests(
       "LastroWebSocketTests",
