@@ -136,10 +136,13 @@ let package = Package(
 
     // MARK: Fleet
 
-    // What the instances of a service share, in a store that they reach over any dialer, or in a folder. May not know the
-    // engine.
+    // What the instances of a service share, in a store that they reach over any dialer, or in a folder, and how they find
+    // those of others. May not know the engine.
     Floor.fleet.target(
-      "LastroFleet", ["CLastroPrimitives", "Lastro", "LastroResilience", "LastroSupport", "LastroWire", logging]),
+      "LastroFleet",
+      [
+        "CLastroPrimitives", "Lastro", "LastroEveryday", "LastroResilience", "LastroSupport", "LastroWire", logging,
+      ]),
 
     // MARK: Streams
 
@@ -285,9 +288,9 @@ let package = Package(
     Floor.fleet.tests(
       "LastroFleetTests",
       [
-        "CurlSupport", "Lastro", "LastroCurl", "LastroFleet", "LastroObservability", "LastroResilience",
-        "LastroSimulation", "LastroSupport", "LastroTesting", "PeerSupport", "TestSupport", httpTypes, logging,
-        integration("MetricsTestKit", "swift-metrics"),
+        "CurlSupport", "Lastro", "LastroCurl", "LastroEveryday", "LastroFleet", "LastroObservability",
+        "LastroResilience", "LastroSimulation", "LastroSupport", "LastroTesting", "LastroWire", "PeerSupport",
+        "TestSupport", httpTypes, logging, integration("MetricsTestKit", "swift-metrics"),
       ]),
     Floor.streams.tests(
       "LastroWebSocketTests",
@@ -338,8 +341,8 @@ let package = Package(
     Floor.tools.tests(
       "LastroCommandTests",
       [
-        "Lastro", "LastroCommand", "LastroCurl", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "PeerSupport",
-        "TestSupport",
+        "Lastro", "LastroCommand", "LastroCurl", "LastroStreamsTesting", "LastroSupport", "LastroTesting",
+        "PeerSupport", "TestSupport",
         integration("ArgumentParser", "swift-argument-parser"),
       ]),
     Floor.support.tests("PeerSupportTests", ["PeerSupport"]),

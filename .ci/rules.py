@@ -14,7 +14,7 @@ ONLY = {
     # The engine is chosen where a program is put together, and features do not know of it.
     "LastroCurl": "LastroLifecycle LastroTransports LastroCommand",
     "LastroHTTP": "LastroCurl LastroWebSocket LastroTunnels LastroTransports LastroSimulation LastroCommand",
-    "LastroEveryday": "LastroSQLiteCache LastroCommand",
+    "LastroEveryday": "LastroSQLiteCache LastroFleet LastroCommand",
     "CoreMetrics": "LastroObservability", "Tracing": "LastroObservability",
     "ServiceLifecycle": "LastroLifecycle", "ArgumentParser": "LastroCommand",
     "Dispatch": "LastroCurl LastroTransports LastroStreamsTesting LastroCommand",

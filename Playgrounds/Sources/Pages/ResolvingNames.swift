@@ -39,10 +39,20 @@ private func doh() throws -> CurlNetworkStack {
   return stack
 }
 
+private func stub() throws -> CurlNetworkStack {
+  // sample: stub
+  var configuration = CurlConfiguration()
+  configuration.connection.resolver = CachingResolver(over: try StubResolver(dialer: CurlNetworkStack().dialer))
+  let stack = try CurlNetworkStack(configuration)
+  // end
+  return stack
+}
+
 extension Page {
   static let resolvingNames = Page("ResolvingNames") { stage in
     let server = try LoopbackServer.http { _ in .text("none yet") }
     _ = try doh()
+    _ = try stub()
     try await stage.prints("set") { try await set(port: server.port) }
   }
 }

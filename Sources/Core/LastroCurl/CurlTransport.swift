@@ -153,7 +153,7 @@ extension CurlTransport {
     let home = loops[choice.home].port
     guard let second = loops[choice.second].secondPort else { return home }
     if home.activeJobs - second.activeJobs >= Self.mostAhead { return second }
-    return second.loop.isCurrent && second.mayServeAtOnce(head, own) ? second : home
+    return second.loop.isCurrent && second.mayServeAtOnce(request, own) ? second : home
   }
 
   /// Returns the hash that identifies the connections that a request can share. The options are not part of it.

@@ -19,8 +19,15 @@ public struct Resilience: Sendable {
   public var breaker: CircuitBreaker?
   /// The hedger, which sends slow requests a second time. Default `nil`: none is repeated.
   public var hedger: Hedger?
-  /// The servers that requests are distributed over. ``EndpointSet/withEndpoint(avoiding:_:)`` makes the choice; this
-  /// property only lets `explain` compare the chosen server with the others. Default `nil`.
+  /// The servers that requests are distributed over. Default `nil`.
+  ///
+  /// If the servers share a URL (``EndpointSource/init(of:addresses:)``), each attempt of a request to it is sent to the
+  /// less loaded of two of them. A retry avoids those with which the call has failed. Each server has connections of its
+  /// own, so that HTTP/2 does not keep all requests on one of them. A proxy that forwards requests chooses a server
+  /// itself.
+  ///
+  /// If each server has a URL of its own, ``EndpointSet/withEndpoint(avoiding:_:)`` makes the choice. In both cases the
+  /// ledger names the server and the reason, and `explain` compares it with the others.
   public var endpoints: EndpointSet?
 
   /// Creates a set of parts.
@@ -86,7 +93,9 @@ extension Resilience {
     switch setting.use {
     case .stack: return self
     case .none: return Resilience(endpoints: endpoints)
-    case .with(let other): return other
+    case .with(var other):
+      if other.endpoints == nil { other.endpoints = endpoints }
+      return other
     }
   }
 }

@@ -40,7 +40,7 @@ package struct ResilientTransport: Transport {
     if let hedger = resilience.hedger, let key = hedger.key(of: request) {
       return try await hedged(request, by: resilience, hedger, key)
     }
-    if resilience.isEmpty { return try await base.execute(request) }
+    if resilience.isEmpty, resilience.endpoints == nil { return try await base.execute(request) }
     return try await alone(request, by: resilience)
   }
 
@@ -82,13 +82,43 @@ package struct ResilientTransport: Transport {
       throw error
     }
     if let free = slot { slot = resilience.pacer?.sent(free) }
-    let result: Result<TransferResponse, TransportError> = await Result { () async throws(TransportError) in
-      try await base.execute(sent)
-    }
+    let result = await send(sent, to: origin, of: resilience.endpoints, &telling)
     let outcome = AttemptOutcome(result, sinceEpoch: time.sinceEpoch())
     if let slot, case .success(let answer) = result { resilience.pacer?.learn(slot, from: answer.head) }
     tell(outcome, room, circuit, &telling)
     return try result.get()
+  }
+
+  /// Sends a request: to a member of the set if its members share the request's origin.
+  private func send(
+    _ request: TransferRequest, to origin: Origin?, of endpoints: EndpointSet?, _ telling: inout ResilienceTelling
+  ) async -> Result<TransferResponse, TransportError> {
+    var sent = request
+    var lease = lease(for: &sent, to: origin, of: endpoints, &telling)
+    let start = time.now()
+    let result: Result<TransferResponse, TransportError> = await Result { () async throws(TransportError) in
+      try await base.execute(sent)
+    }
+    if let lease = lease.take() {
+      let latency = result.serverLatency ?? (time.now() - start)
+      lease.end(AttemptOutcome(result, sinceEpoch: time.sinceEpoch()).verdict, latency: latency)
+    }
+    return result
+  }
+
+  private func lease(
+    for request: inout TransferRequest, to origin: Origin?, of endpoints: EndpointSet?,
+    _ telling: inout ResilienceTelling
+  ) -> EndpointLease? {
+    guard let endpoints, let origin else { return nil }
+    guard endpoints.sharedOrigin == origin else {
+      if let choice = EndpointSet.chosen, choice.endpoint.origin == origin { telling.notes.append(choice.note) }
+      return nil
+    }
+    let lease = endpoints.lease(forCall: request.callID)
+    telling.notes.append(lease.choice.note)
+    request.member = lease.endpoint.address
+    return lease
   }
 
   private func tell(
@@ -154,7 +184,9 @@ extension ResilientTransport {
   package func explain(_ request: TransferRequest) -> [(name: String, value: String)] {
     var facts = base.explain(request)
     let resilience = resilience.used(by: request)
-    if resilience.isEmpty { facts.append((name: "resilience", value: "none for this request")) }
+    if resilience.isEmpty, resilience.endpoints?.sharedOrigin == nil {
+      facts.append((name: "resilience", value: "none for this request"))
+    }
     if let words = resilience.endpoints?.words(for: request) { facts.append((name: "endpoint", value: words)) }
     if let pacer = resilience.pacer, let key = pacer.keyRule.key(of: request) {
       let status = pacer.status(of: key)
@@ -180,16 +212,43 @@ extension ResilientTransport {
   }
 }
 
+extension Result where Success == TransferResponse {
+  /// The time from the request to the response, without that for a connection; `nil` if it is not known. The first request
+  /// to a member would otherwise make the member seem slow.
+  fileprivate var serverLatency: Duration? {
+    guard case .success(let answer) = self, let start = answer.facts.timings.requestStart,
+      let firstByte = answer.facts.timings.firstByte
+    else { return nil }
+    return max(.zero, firstByte - start)
+  }
+}
+
 extension EndpointSet {
   /// Returns how the endpoint of a request compares with the others; `nil` if it is not in the set.
   fileprivate func words(for request: TransferRequest) -> String? {
     guard let origin = Origin(request.head) else { return nil }
     let health = health()
+    if sharedOrigin == origin { return words(for: health) }
     guard let chosen = health.first(where: { $0.endpoint.origin == origin }) else { return nil }
     let ejected = health.filter { $0.isEjected && $0.endpoint.origin != origin }.map { "\($0.endpoint.origin)" }
     var words = "\(origin), one of \(health.count), in tier \(chosen.endpoint.tier); \(chosen.inUse) under way"
     if chosen.isEjected { words += "; ejected" }
     return words + (ejected.isEmpty ? "" : "; ejected of the others: \(ejected.joined(separator: ", "))")
+  }
+
+  /// Returns the members among which each attempt chooses, and their source.
+  private func words(for health: [Health]) -> String {
+    let most = 10
+    let members = health.filter { !$0.isDraining }, draining = health.filter(\.isDraining)
+    var parts = ["the less loaded of two, for each attempt, of \(members.count)"]
+    parts += members.prefix(most).map { "\($0.endpoint): \($0.inUse) under way" + ($0.isEjected ? ", ejected" : "") }
+    if members.count > most { parts.append("…") }
+    if !draining.isEmpty {
+      parts.append("\(draining.count) removed, with \(draining.reduce(0) { $0 + $1.inUse }) under way")
+    }
+    if let sourceName { parts.append("from \(sourceName)" + (age.map { ", \($0.brief) ago" } ?? "")) }
+    if let failure = discovery.failure { parts.append("kept, because \(failure)") }
+    return parts.joined(separator: "; ")
   }
 }
 

@@ -11,6 +11,7 @@ enum Pages {
     .downloads, .uploads,
     .runningInAService, .callingAnLLM, .fetchingWhatUsersName, .migrating,
     .transports, .webSockets, .gemini, .engine, .chains, .testingStreams, .simulating, .runningManyInstances,
+    .findingServers,
     .comingFromOtherClients,
     .comingFromAlicerce,
   ]

@@ -302,9 +302,9 @@ extension AttemptRun {
     }
     var transfer =
       if let limit {
-        plan.transferRequest(request, left: limit.left, code: limit.code, of: limit.whole)
+        plan.transferRequest(request, left: limit.left, code: limit.code, of: limit.whole, callID: call.callID)
       } else {
-        plan.transferRequest(request, left: nil)
+        plan.transferRequest(request, left: nil, callID: call.callID)
       }
     if let progress = request.options.progress {
       transfer.progress = progress.beginTransfer(totalBytesToSend: request.body.length)

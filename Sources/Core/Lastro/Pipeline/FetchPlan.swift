@@ -127,7 +127,8 @@ struct FetchPlan: Sendable {
   /// the timeout that defines it.
   @inline(__always)
   func transferRequest(
-    _ request: ResourceRequest, left: Duration?, code: FailureCode = .totalTimeout, of whole: Duration? = nil
+    _ request: ResourceRequest, left: Duration?, code: FailureCode = .totalTimeout, of whole: Duration? = nil,
+    callID: UInt64 = 0
   ) -> TransferRequest {
     let options = request.options
     let timeouts = timeouts(for: options)
@@ -137,7 +138,7 @@ struct FetchPlan: Sendable {
         idleTimeout: timeouts.idle, deadline: left, deadlineCode: code, wholeTimeout: whole,
         allowsResend: request.isIdempotent && request.body.isReplayable,
         maximumErrorBytes: max(0, configuration.maximumErrorBodyBytes),
-        dropsRedirectBodies: (options.redirects ?? configuration.redirects).limit > 0))
+        dropsRedirectBodies: (options.redirects ?? configuration.redirects).limit > 0, callID: callID))
   }
 
   @inline(__always)

@@ -17,6 +17,8 @@ public struct TransferRequest: Sendable {
     var progress: TransferProgressReporter.Transfer?
     var maximumErrorBytes: Int?
     var dropsRedirectBodies: Bool
+    var callID: UInt64 = 0
+    var member: MemberAddress?
   }
 
   private var parts: CopyOnWrite<Parts>
@@ -117,6 +119,17 @@ public struct TransferRequest: Sendable {
   package var dropsRedirectBodies: Bool {
     get { parts.value.dropsRedirectBodies }
     _modify { yield &parts.value.dropsRedirectBodies }
+  }
+
+  /// The identifier of the call, the same for all its attempts; 0 if the request belongs to none.
+  package var callID: UInt64 { parts.value.callID }
+
+  /// The server to send the request to, of several that share the URL's name. Connections are shared only between
+  /// requests to the same server. Ignored if the request goes through a proxy that forwards it. Default `nil`: any
+  /// server of the name.
+  package var member: MemberAddress? {
+    get { parts.value.member }
+    _modify { yield &parts.value.member }
   }
 
   /// A closure that is called for interim responses; see ``RequestOptions/onInterimResponse``. Default: `nil`.

@@ -214,7 +214,7 @@ final class StreamHub: LoopGuest {
 
   private func enter(_ dial: StreamDial) {
     // An attempt uses the place of its race.
-    if dial.address != nil { return begin(dial, restarts: 0) }
+    if dial.isAttempt { return begin(dial, restarts: 0) }
     if isShutDown, dial.kind != .carried { return refuse(dial, .shutDown) }
     let key = dial.server
     if hosts[key, default: HostDials()].running < settings.engine.dialsPerHost {
@@ -231,7 +231,7 @@ final class StreamHub: LoopGuest {
 
   /// Records that a dial has ended, so that the next one to its host may start.
   func leave(_ dial: StreamDial) {
-    if dial.address != nil { return }
+    if dial.isAttempt { return }
     let key = dial.server
     if let next = hosts[key]?.popFirst({ waiting[$0] != nil }), let dial = waiting.removeValue(forKey: next) {
       startable.append(dial)
@@ -379,7 +379,7 @@ final class StreamHub: LoopGuest {
   }
 
   private func reportEnd(of dial: StreamDial, _ error: TransportError) {
-    guard dial.kind == .carried || dial.address != nil else { return load.decrement() }
+    guard dial.kind == .carried || dial.isAttempt else { return load.decrement() }
     delegates.removeValue(forKey: dial.id)?.fail(dial.id, error)
   }
 

@@ -45,8 +45,10 @@ final class StreamDial: Sendable {
   /// The loop. It is retained so that it lives as long as its streams. A carried dial has none: an idle connection must
   /// not keep the loop of a released engine alive.
   let loop: EventLoop?
-  /// The address of an attempt of a ``DialRace``; `nil` for any address of the host.
-  let address: String?
+  /// The address to connect to; `nil` for any address of the host.
+  let address: MemberAddress?
+  /// Whether the dial is an attempt of a ``DialRace``, which uses the place of the race.
+  let isAttempt: Bool
   /// The stream for the caller. A ``DialDelegate`` gets a carried connection instead.
   // The stream refers to the dial. The dial refers to the stream only until the caller takes the answer.
   let answer = StreamOperation<CurlStream>()
@@ -59,7 +61,7 @@ final class StreamDial: Sendable {
   init(
     _ kind: Kind, _ request: DialRequest, host: HostName, target: TrustTarget, protocols: [UInt8],
     options: SharedOptions, tunnels: Bool = true, loop: EventLoop?, id: UInt64 = StreamID.next(),
-    address: String? = nil, expiresAt: Int64? = nil
+    address: MemberAddress? = nil, isAttempt: Bool = false, expiresAt: Int64? = nil
   ) {
     self.id = id
     self.kind = kind
@@ -71,6 +73,7 @@ final class StreamDial: Sendable {
     self.tunnels = tunnels
     self.loop = loop
     self.address = address
+    self.isAttempt = isAttempt
     self.expiresAt = expiresAt ?? request.connectTimeout.expiry
   }
 
@@ -82,14 +85,15 @@ final class StreamDial: Sendable {
     self.init(
       .carried, request, host: dial.target.host, target: dial.target,
       protocols: try ALPNOffer.wireForm(request.tls?.applicationProtocols ?? []), options: dial.options,
-      tunnels: dial.route.proxy == nil, loop: nil, id: dial.id)
+      tunnels: dial.route.proxy == nil, loop: nil, id: dial.id, address: dial.member)
   }
 
   /// Creates an attempt at one address of the host.
   convenience init(attempting address: String, of dial: StreamDial) {
     self.init(
       dial.kind, dial.request, host: dial.host, target: dial.target, protocols: dial.protocols, options: dial.options,
-      tunnels: dial.tunnels, loop: nil, address: address, expiresAt: dial.expiresAt)
+      tunnels: dial.tunnels, loop: nil, address: MemberAddress(host: address, port: nil), isAttempt: true,
+      expiresAt: dial.expiresAt)
   }
 
   /// The host and port that are dialed. The certificate may be for another host.

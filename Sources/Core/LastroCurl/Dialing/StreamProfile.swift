@@ -109,8 +109,8 @@ extension StreamProfile {
       throw .refusedHost(name)
     }
     guard dial.host != dial.target.host || dial.address != nil else { return }
-    let end = (dial.address ?? dial.host.text).bracketedHost
-    guard session.connectTo.append("\(name):\(port):\(end):\(port)") else {
+    let end = (dial.address?.host ?? dial.host.text).bracketedHost
+    guard session.connectTo.append("\(name):\(port):\(end):\(dial.address?.port ?? port)") else {
       throw .noMemoryForStream
     }
     session.easy.set(CURLOPT_CONNECT_TO, pointer: UnsafeRawPointer(session.connectTo.head))

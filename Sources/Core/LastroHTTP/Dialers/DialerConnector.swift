@@ -28,11 +28,18 @@ final class DialerConnector: Connector {
     request.connection = dial.options.areGiven ? dial.options.options : nil
     request.connectTimeout = request.connectTimeout ?? dial.deadline
     let id = dial.id, wanted = request
+    // The stream's trust stays that of the name.
+    if let member = dial.member {
+      request.host = member.host
+      request.port = member.port ?? request.port
+      if wanted.tls != nil, wanted.tls?.serverName == nil { request.tls?.serverName = wanted.host }
+    }
+    let dialed = request
     let task = Task { [dialer, reference, inbox = context.inbox] in
       let origin = LinkOrigin(dialer, wanted)
       let outcome: Result<any ByteStream, TransportError>
       do throws(TransportError) {
-        outcome = .success(try await dialer.dial(wanted))
+        outcome = .success(try await dialer.dial(dialed))
       } catch {
         // The server has received nothing of the request, regardless of what the dialer sent to a proxy.
         let target = "\(wanted.host.bracketedHost):\(wanted.port)"

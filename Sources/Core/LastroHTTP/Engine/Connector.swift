@@ -75,6 +75,8 @@ package struct LinkDial {
   package let target: TrustTarget
   package let options: SharedOptions
   package let route: Route
+  /// The server to connect to, of several that share the target's name; `nil` for any.
+  package let member: MemberAddress?
   /// The time limit of the request that the dial is begun for.
   package let deadline: Duration?
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import HTTPTypes
 package import Lastro
 internal import LastroSupport
 package import LastroWire
@@ -57,9 +56,9 @@ package final class EnginePort: Sendable {
   /// Returns whether an open connection can serve a request at once. Returns false, too, while the loop is in a turn.
   ///
   /// - Parameter own: the options of the request, if they differ from the engine's.
-  package func mayServeAtOnce(_ head: HTTPRequest, _ own: SharedOptions?) -> Bool {
+  package func mayServeAtOnce(_ request: TransferRequest, _ own: SharedOptions?) -> Bool {
     loop.seat.withLockIfFree { [reference] core in
-      core != nil && reference.core?.mayServeAtOnce(head, own) == true
+      core != nil && reference.core?.mayServeAtOnce(request, own) == true
     } ?? false
   }
 

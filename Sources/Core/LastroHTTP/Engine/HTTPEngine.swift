@@ -76,7 +76,7 @@ final class HTTPEngine {
   /// Begins a job.
   func begin(_ job: EngineJob) {
     if isShutDown { return job.refuse(.shutDown) }
-    let key = HostKey(job.request.head)
+    let key = HostKey(job.request)
     let partition = partition(for: job)
     do throws(TransportError) {
       let host = try host(key, in: partition)
@@ -90,7 +90,7 @@ final class HTTPEngine {
   /// Returns false if the job was not begun.
   func beginAtOnce(_ job: EngineJob) -> Bool {
     guard !isShutDown, job.upload == nil, job.usesDefaultOptions,
-      let host = defaultPartition?.hosts[HostKey(job.request.head)], host.machine.mayServeAlone
+      let host = defaultPartition?.hosts[HostKey(job.request)], host.machine.mayServeAlone
     else { return false }
     context.updateNow()
     if let state = host.route.state, state.mustCheck(now: now) { return false }
@@ -101,9 +101,9 @@ final class HTTPEngine {
   /// Returns whether an open connection can serve a request at once.
   ///
   /// - Parameter own: the options of the request, if they differ from the engine's.
-  func mayServeAtOnce(_ head: HTTPRequest, _ own: SharedOptions?) -> Bool {
+  func mayServeAtOnce(_ request: TransferRequest, _ own: SharedOptions?) -> Bool {
     let partition = own.map { partitions[$0.options] } ?? defaultPartition
-    guard let host = partition?.hosts[HostKey(head)] else { return false }
+    guard let host = partition?.hosts[HostKey(request)] else { return false }
     return host.machine.mayServeAtOnce
   }
 

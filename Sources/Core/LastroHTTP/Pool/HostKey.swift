@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import HTTPTypes
+internal import HTTPTypes
+package import Lastro
 
-/// The scheme and authority (host and port) of the server that a request is for.
+/// The scheme and authority (host and port) of the server that a request is for, and its address if the request is for
+/// one of several servers with that authority.
 package struct HostKey: Hashable {
   package var isTLS: Bool
   package var authority: String
+  package var member: MemberAddress?
 
-  package init(_ head: HTTPRequest) {
-    isTLS = head.scheme == "https"
-    authority = head.authority ?? ""
+  package init(_ request: TransferRequest) {
+    isTLS = request.head.scheme == "https"
+    authority = request.head.authority ?? ""
+    member = request.member
   }
 }

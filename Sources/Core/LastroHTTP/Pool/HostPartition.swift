@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Lastro
+
 /// The hosts that are reached with the same options.
 ///
 /// Owner: ``HTTPEngine``. Thread: the loop's.
@@ -17,6 +19,7 @@ final class HostPartition {
   private struct Target: Hashable {
     var isTLS: Bool
     var host: TrustTarget
+    var member: MemberAddress?
   }
 
   /// - Parameter rememberedHosts: the number of hosts up to which unused ones are kept.
@@ -29,14 +32,14 @@ final class HostPartition {
 
   /// Returns the host of a target that is known by another spelling, and adds the key for it; `nil` if there is none.
   func host(spelled key: HostKey, _ target: TrustTarget) -> HostPool? {
-    let host = targets[Target(isTLS: key.isTLS, host: target)]
+    let host = targets[Target(isTLS: key.isTLS, host: target, member: key.member)]
     if let host { hosts[key] = host }
     return host
   }
 
   func add(_ host: HostPool, for key: HostKey, _ target: TrustTarget) {
     hosts[key] = host
-    targets[Target(isTLS: key.isTLS, host: target)] = host
+    targets[Target(isTLS: key.isTLS, host: target, member: key.member)] = host
     if host.route.proxy != nil { proxies[host.route.key] = host }
   }
 

@@ -28,7 +28,7 @@ extension HostPool {
       connectTimeout: job.request.connectTimeout)
     let dial = LinkDial(
       id: StreamID.next(), request: request, target: target, options: options, route: route,
-      deadline: job.request.deadline)
+      member: route.proxy == nil ? key.member : nil, deadline: job.request.deadline)
     let isLimited = dial.request.connectTimeout != nil || dial.deadline != nil
     dials.append(Dial(number: number, id: dial.id, isLimited: isLimited))
     do throws(TransportError) {

@@ -11,6 +11,8 @@ package struct DNSReader {
   static let mostRecords = 512
   /// The maximum number of addresses. Further ones are ignored.
   package static let mostAddresses = 64
+  /// The maximum number of services. Further ones are ignored.
+  package static let mostServices = 256
   static let longestChain = 8
 
   private let bytes: [UInt8]
@@ -65,6 +67,10 @@ package struct DNSReader {
     case .a: record.content = .address(try address(4, end: end))
     case .aaaa: record.content = .address(try address(16, end: end))
     case .cname: record.content = .alias(try name())
+    case .srv:
+      let priority = try number(), weight = try number(), port = try number()
+      let target = try Self.text(of: try name())
+      record.content = .service(DNSService(priority: priority, weight: weight, port: port, target: target))
     case .soa:
       _ = try name()
       _ = try name()
@@ -115,6 +121,19 @@ package struct DNSReader {
       default: throw .labelType
       }
     }
+  }
+
+  /// Returns the text of an encoded name, without a final dot.
+  private static func text(of name: [UInt8]) throws(DNSViolation) -> String {
+    var labels: [String] = []
+    var rest = name[...]
+    while let length = rest.first, length > 0 {
+      let label = rest.dropFirst().prefix(Int(length))
+      guard label.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: ".") }) else { throw .target }
+      labels.append(String(decoding: label, as: UTF8.self))
+      rest = rest.dropFirst(Int(length) + 1)
+    }
+    return labels.joined(separator: ".")
   }
 
   /// Returns a byte in lower case. Length bytes are below the letters, so it can be applied to a whole encoded name.

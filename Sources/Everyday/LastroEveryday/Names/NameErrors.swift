@@ -37,6 +37,18 @@ extension TransportError {
     noAnswer(to: name, by: server, "its response is invalid: \(violation.rawValue)")
   }
 
+  /// - Parameter reason: a clause whose subject is the server.
+  static func noAnswer(to name: String, by server: MemberAddress, _ reason: String) -> Self {
+    Self(
+      stage: .resolve, code: .hostNotFound,
+      message: "the DNS server \(server) does not answer the question for \(name.escapedForDisplay): \(reason)",
+      hint: "check the name, and the servers in /etc/resolv.conf")
+  }
+
+  static let endsEarly = Self(
+    stage: .resolve, code: .hostNotFound, message: "the DNS server has closed the connection before its response ended",
+    hint: "check the server, or ask another one")
+
   static func ownServer(_ name: HostName) -> Self {
     Self(
       stage: .resolve, code: .invalidOption,

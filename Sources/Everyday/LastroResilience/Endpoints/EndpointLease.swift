@@ -7,11 +7,13 @@ internal import LastroSupport
 /// if it is dropped.
 package struct EndpointLease: ~Copyable, Sendable {
   let set: EndpointSet
-  let index: Int
-  /// The endpoint.
-  package let endpoint: Endpoint
+  let choice: EndpointChoice
+  /// The call whose later attempts avoid the endpoint if this one fails; 0 for none.
+  let callID: UInt64
   var isOut = true
 
+  /// The endpoint.
+  package var endpoint: Endpoint { choice.endpoint }
   /// The origin to which the attempt is sent.
   package var origin: Origin { endpoint.origin }
 
@@ -22,10 +24,10 @@ package struct EndpointLease: ~Copyable, Sendable {
   ///   - latency: the time until the response.
   package consuming func end(_ verdict: AttemptVerdict, latency: Duration) {
     isOut = false
-    set.end(index, verdict, latency)
+    set.end(choice.id, verdict, latency, of: callID)
   }
 
   deinit {
-    if isOut { set.end(index, .ignored, .zero) }
+    if isOut { set.end(choice.id, .ignored, .zero, of: 0) }
   }
 }

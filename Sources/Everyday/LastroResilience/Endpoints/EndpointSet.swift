@@ -5,8 +5,9 @@ internal import LastroSupport
 
 /// A set of equivalent servers: each attempt goes to a healthy one with little load.
 ///
-/// The choice precedes the construction of the request, because host, signatures, cookies and credentials depend on it.
-/// It may be used from any thread.
+/// Servers with URLs of their own are chosen by ``withEndpoint(avoiding:_:)`` before the request is made, because host,
+/// signatures, cookies and credentials depend on the choice. Servers that share a URL are chosen by a stack, for each
+/// attempt: see ``EndpointSource/init(of:addresses:)``. A set may be used from any thread.
 ///
 /// ```swift
 /// let apis = try EndpointSet(["https://eu.example.org"], backups: ["https://us.example.org"])
@@ -14,6 +15,10 @@ internal import LastroSupport
 ///   try await stack.fetch(.get("\(origin)/notes", as: [Note].self)).value
 /// }
 /// ```
+///
+/// The members of a set that follows an ``EndpointSource`` come and go. A new member starts with a tenth of its share of
+/// requests, which grows to the whole within 10 s. A member that was removed gets no more requests, and those that it has
+/// continue.
 public final class EndpointSet: Sendable {
   /// The current health of an endpoint.
   package struct Health: Sendable, Hashable {
@@ -23,9 +28,32 @@ public final class EndpointSet: Sendable {
     package let isEjected: Bool
     /// The number of attempts in flight.
     package let inUse: Int
+    /// Whether the endpoint was removed, and only ends its attempts.
+    package let isDraining: Bool
   }
 
-  private let machine: Lock<EndpointMachine>
+  /// The state of discovery.
+  struct Discovery {
+    var updatedAt: Duration?
+    /// The reason why the latest answer changed nothing; `nil` if it is in force.
+    var failure: String?
+  }
+
+  private struct State {
+    var machine: EndpointMachine
+    var tried = TriedMembers()
+    var discovery = Discovery()
+  }
+
+  /// The choice that ``withEndpoint(avoiding:_:)`` has made, for the ledger.
+  @TaskLocal static var chosen: EndpointChoice?
+
+  /// The origin that all members share; `nil` if each has its own.
+  let sharedOrigin: Origin?
+  /// The name of the source of members; `nil` for a fixed list.
+  let sourceName: String?
+  private let state: Lock<State>
+  private let following = Lock(Task<Void, Never>?.none)
   private let time: TimeSource
   private let random: RandomSource
 
@@ -55,16 +83,92 @@ public final class EndpointSet: Sendable {
       throw ConfigurationError(
         "an endpoint set of \(endpoints.count) endpoints cannot work", hint: "give 1 to 1000 endpoints")
     }
-    machine = Lock(EndpointMachine(endpoints, policy: policy, outliers: outliers))
+    state = Lock(State(machine: EndpointMachine(endpoints, policy: policy, outliers: outliers)))
+    sharedOrigin = nil
+    sourceName = nil
     self.time = time
     self.random = random
   }
 
-  /// Returns the health of each endpoint, in the order in which they were given.
+  private init(empty source: EndpointSource, time: TimeSource, random: RandomSource) {
+    state = Lock(State(machine: EndpointMachine([], policy: .leastLoaded, outliers: .standard)))
+    sharedOrigin = source.sharedOrigin
+    sourceName = source.name
+    self.time = time
+    self.random = random
+  }
+
+  /// Creates a set whose members a source supplies, and waits for the first of them.
+  ///
+  /// The set follows the source until it is released. If the source fails, or has no server, the last members stay.
+  ///
+  /// - Parameters:
+  ///   - source: the source of members.
+  ///   - limit: the time to wait for the first members. Default 10 s.
+  ///   - time: the time source. Default: the system's.
+  ///   - random: the source of random numbers. Default: the system's.
+  /// - Throws: `TransportError`: stage `resolve`, code `host_not_found`, if there are no members in time, or the source
+  ///   has ended without any; stage `cancelled` if the task is cancelled.
+  public convenience init(
+    following source: EndpointSource, within limit: Duration = .seconds(10), time: TimeSource = .continuous,
+    random: RandomSource = .system
+  ) async throws(TransportError) {
+    self.init(empty: source, time: time, random: random)
+    // The first answer that counts; false if there is none.
+    let first = OneAnswer<Bool>()
+    let task = Task { [weak self] in
+      await source.work(time) { [weak self] answer in
+        if self?.receive(source.checked(answer)) == true { first.give(true) }
+      }
+      first.give(false)
+    }
+    following.withLock { $0 = task }
+    let timer = Task {
+      try? await time.limit(limit)
+      first.give(false)
+    }
+    let hasMembers = await withTaskCancellationHandler {
+      await first.value()
+    } onCancel: {
+      first.give(false)
+    }
+    timer.cancel()
+    guard hasMembers else {
+      throw Task.isCancelled ? .cancelled() : .noMembers(source.name, discovery.failure, within: limit)
+    }
+  }
+
+  deinit { following.withLock { $0 }?.cancel() }
+
+  /// The state of discovery.
+  var discovery: Discovery { state.withLock { $0.discovery } }
+  /// The time since the latest list of members.
+  var age: Duration? { discovery.updatedAt.map { time.now() - $0 } }
+
+  /// Acts on an answer of the source. Returns whether it has members.
+  private func receive(_ answer: EndpointSource.Answer) -> Bool {
+    let now = time.now()
+    return state.withLock { state in
+      switch answer {
+      case .members(let members):
+        state.machine.replace(members, now: now)
+        state.discovery = Discovery(updatedAt: now)
+        return true
+      case .failure(let reason):
+        state.discovery.failure = reason
+        return false
+      }
+    }
+  }
+
+  /// Returns the health of each endpoint, in the order in which they were given or found.
   package func health() -> [Health] {
     let now = time.now()
-    return machine.withLock { machine in
-      machine.members.map { Health(endpoint: $0.endpoint, isEjected: !$0.isHealthy(now), inUse: $0.inUse) }
+    return state.withLock { state in
+      state.machine.members.map {
+        Health(
+          endpoint: $0.endpoint, isEjected: !$0.isHealthy(now), inUse: $0.inUse, isDraining: $0.isDraining)
+      }
     }
   }
 
@@ -73,6 +177,8 @@ public final class EndpointSet: Sendable {
   /// A failed fetch counts against the server if its last attempt got 408 or 5xx other than 501 and 505, or if its
   /// connection failed or timed out. A fetch that failed locally or was cancelled has no effect, nor has an error that
   /// is no `HTTPFetchError`.
+  ///
+  /// If all servers share a URL, the fetch gets its origin, and the stack chooses a server for each attempt.
   ///
   /// - Parameters:
   ///   - tried: the origins of earlier fetches for the same purpose, which are avoided if there are others. Default:
@@ -83,39 +189,88 @@ public final class EndpointSet: Sendable {
   public func withEndpoint<Value, Failure: Error>(
     avoiding tried: [Origin] = [], _ fetch: (Origin) async throws(Failure) -> Value
   ) async throws(Failure) -> Value {
+    if let sharedOrigin { return try await fetch(sharedOrigin) }
     let lease = lease(avoiding: tried)
     let start = time.now()
-    do throws(Failure) {
-      let value = try await fetch(lease.origin)
-      lease.end(.success, latency: time.now() - start)
-      return value
-    } catch {
+    let choice = lease.choice
+    let result: Result<Value, Failure> = await Self.$chosen.withValue(choice) {
+      do throws(Failure) { return .success(try await fetch(choice.endpoint.origin)) } catch { return .failure(error) }
+    }
+    switch result {
+    case .success: lease.end(.success, latency: time.now() - start)
+    case .failure(let error):
       let outcome = (error as? any OutcomeTelling)?.outcome ?? .silent
       lease.end(outcome.verdict, latency: time.now() - start)
-      throw error
     }
+    return try result.get()
   }
 
   /// Chooses an endpoint for an attempt.
   ///
   /// - Parameter tried: the origins of earlier attempts of the same call, which are avoided if there are others.
   package func lease(avoiding tried: [Origin] = []) -> EndpointLease {
+    lease(of: 0) { state in
+      guard !tried.isEmpty else { return [] }
+      return Set(state.machine.members.filter { tried.contains($0.endpoint.origin) }.map(\.id))
+    }
+  }
+
+  /// Chooses an endpoint for an attempt of a call. Endpoints with which earlier attempts of the call have failed are
+  /// avoided if there are others.
+  func lease(forCall callID: UInt64) -> EndpointLease { lease(of: callID) { $0.tried.members(of: callID) } }
+
+  private func lease(of callID: UInt64, _ avoided: (State) -> Set<Int>) -> EndpointLease {
     let now = time.now()
     let units = (random.unit(), random.unit())
-    let (index, endpoint) = machine.withLock { machine in
-      let avoided = Set(machine.members.indices.filter { tried.contains(machine.members[$0].endpoint.origin) })
+    let choice = state.withLock { state in
       var next = units.0
-      let index = machine.choose(avoiding: avoided, now: now) {
+      return state.machine.choose(avoiding: avoided(state), now: now) {
         defer { next = units.1 }
         return next
       }
-      return (index, machine.members[index].endpoint)
     }
-    return EndpointLease(set: self, index: index, endpoint: endpoint)
+    return EndpointLease(set: self, choice: choice, callID: callID)
   }
 
-  func end(_ index: Int, _ verdict: AttemptVerdict, _ latency: Duration) {
+  func end(_ id: Int, _ verdict: AttemptVerdict, _ latency: Duration, of callID: UInt64) {
     let now = time.now()
-    machine.withLock { $0.end(index, verdict, latency: latency, now: now) }
+    state.withLock { state in
+      state.machine.end(id, verdict, latency: latency, now: now)
+      if verdict == .failure, callID != 0 { state.tried.note(id, of: callID) }
+    }
+  }
+}
+
+/// The members with which attempts of recent calls have failed.
+struct TriedMembers: Sendable {
+  /// The maximum number of calls. The oldest is dropped.
+  static let mostCalls = 1_024
+
+  private var members: [UInt64: Set<Int>] = [:]
+  private var order: [UInt64] = []
+  private var oldest = 0
+
+  func members(of call: UInt64) -> Set<Int> { members[call] ?? [] }
+
+  mutating func note(_ member: Int, of call: UInt64) {
+    if members[call] == nil {
+      if order.count < Self.mostCalls {
+        order.append(call)
+      } else {
+        members[order[oldest]] = nil
+        order[oldest] = call
+        oldest = (oldest + 1) % Self.mostCalls
+      }
+    }
+    members[call, default: []].insert(member)
+  }
+}
+
+extension TransportError {
+  fileprivate static func noMembers(_ source: String, _ reason: String?, within limit: Duration) -> Self {
+    Self(
+      stage: .resolve, code: .hostNotFound,
+      message: "\(source) has no servers within \(limit.brief)" + (reason.map { ": \($0)" } ?? ""),
+      hint: "check the source, or give a longer limit")
   }
 }

@@ -125,7 +125,7 @@ final class SimulatedNetwork {
     _ outcome: @escaping (Result<MemoryLink, TransportError>) -> Void
   ) {
     let client = host.machine, first = proxy?.target ?? dial.target
-    guard let service = service(of: first) else {
+    guard let service = service(of: first, at: proxy == nil ? dial.member : nil) else {
       let lookup = travelTime(defaultConditions) + travelTime(defaultConditions)
       return scheduler.perform(for: client.owner, at: scheduler.now + lookup) {
         outcome(
@@ -147,8 +147,13 @@ final class SimulatedNetwork {
     }
   }
 
-  /// Returns one of the machines that serve at a place; `nil` if its name cannot be found.
-  private func service(of target: TrustTarget) -> Service? {
+  /// Returns one of the machines that serve at a place, or that with an address; `nil` if there is none, or the name
+  /// cannot be found.
+  private func service(of target: TrustTarget, at member: MemberAddress? = nil) -> Service? {
+    if let member {
+      let port = member.port ?? target.port
+      return services["\(TrustTarget(host: target.host, port: port).name)"]?.first { $0.machine.address == member.host }
+    }
     guard lostNames[target.host.text] ?? 0 == 0, let found = services[target.name], !found.isEmpty else { return nil }
     return found[random.number(below: found.count)]
   }

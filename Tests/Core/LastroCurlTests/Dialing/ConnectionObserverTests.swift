@@ -52,7 +52,8 @@ struct ConnectionObserverTests {
 
   @Test("A connection to a forward proxy is reported with the proxy's origin, without its password")
   func proxy() throws {
-    let key = HostKey(HTTPRequest(method: .get, scheme: "http", authority: "a.example", path: "/"))
+    let key = HostKey(
+      TransferRequest(head: HTTPRequest(method: .get, scheme: "http", authority: "a.example", path: "/")))
     for url in ["http://user:p%40ss@proxy.example:3128/", "proxy.example:3128"] {
       #expect(ForwardProxy(url, for: key)?.origin?.description == "http://proxy.example:3128")
     }

@@ -13,7 +13,7 @@ struct StreamDialTests {
     return try StreamDial(
       LinkDial(
         id: 1, request: DialRequest(host: "far.example", port: 443, connectTimeout: connect), target: target,
-        options: SharedOptions(nil), route: Route(key: "far.example", origin: nil),
+        options: SharedOptions(nil), route: Route(key: "far.example", origin: nil), member: nil,
         deadline: deadline))
   }
 

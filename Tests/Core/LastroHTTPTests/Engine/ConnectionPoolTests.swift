@@ -138,6 +138,28 @@ struct ConnectionPoolTests {
     #expect(server.dials.count == 2)
   }
 
+  @Test("Requests to servers that share a name have connections of their own, whose TLS name is the shared one")
+  func members() async throws {
+    let server = MemoryServer(answering: "HTTP/1.1 204 No\r\n\r\n")
+    let transport = try server.transport()
+    let members = [nil, MemberAddress(host: "10.0.0.1", port: nil), MemberAddress(host: "10.0.0.2", port: 8443)]
+    for _ in 0..<3 {
+      for member in members {
+        for scheme in ["http", "https"] {
+          _ = try await transport.execute(.to(scheme: scheme, authority: "h.example") { $0.member = member })
+        }
+      }
+    }
+    let dials = server.dials.events.map {
+      "\($0.host):\($0.port) \($0.tls.map { $0.serverName ?? $0.applicationProtocols.joined() } ?? "-")"
+    }
+    #expect(
+      dials == [
+        "h.example:80 -", "h.example:443 h2http/1.1", "10.0.0.1:80 -", "10.0.0.1:443 h.example", "10.0.0.2:8443 -",
+        "10.0.0.2:8443 h.example",
+      ])
+  }
+
   @Test("A failed dial fails the requests waiting for it, which share it if it may become HTTP/2")
   func failingDials() async throws {
     struct Refusing: Dialer {

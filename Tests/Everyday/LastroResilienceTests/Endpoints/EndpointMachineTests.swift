@@ -17,7 +17,7 @@ struct EndpointMachineTests {
 
   private static func choices(_ machine: inout EndpointMachine, _ count: Int, now: Duration = .zero) -> [Int] {
     (0..<count).map { _ in
-      let chosen = machine.choose(avoiding: [], now: now) { 0.5 }
+      let chosen = machine.choose(avoiding: [], now: now) { 0.5 }.id
       machine.end(chosen, .ignored, latency: .zero, now: now)
       return chosen
     }
@@ -26,7 +26,7 @@ struct EndpointMachineTests {
   private static func fail(_ machine: inout EndpointMachine, _ index: Int, times: Int = 5, now: Duration = .zero) {
     let others = Set(machine.members.indices).subtracting([index])
     for _ in 0..<times {
-      let chosen = machine.choose(avoiding: others, now: now) { 0 }
+      let chosen = machine.choose(avoiding: others, now: now) { 0 }.id
       machine.end(chosen, .failure, latency: .zero, now: now)
     }
   }
@@ -47,7 +47,7 @@ struct EndpointMachineTests {
   func ejection() throws {
     var machine = try Self.machine([0, 0, 0])
     Self.fail(&machine, 0, times: 4)
-    let chosen = machine.choose(avoiding: [1, 2], now: .zero) { 0 }
+    let chosen = machine.choose(avoiding: [1, 2], now: .zero) { 0 }.id
     machine.end(chosen, .success, latency: .zero, now: .zero)
     Self.fail(&machine, 0, times: 4)
     #expect(machine.members[0].isHealthy(.zero))
@@ -90,13 +90,13 @@ struct EndpointMachineTests {
       _ = machine.choose(avoiding: [1 - index], now: .zero) { 0 }
       machine.end(index, .success, latency: .milliseconds(10), now: .zero)
     }
-    let first = machine.choose(avoiding: [], now: .zero) { 0 }
-    let second = machine.choose(avoiding: [], now: .zero) { 0 }
+    let first = machine.choose(avoiding: [], now: .zero) { 0 }.id
+    let second = machine.choose(avoiding: [], now: .zero) { 0 }.id
     #expect(first != second)
     machine.end(first, .success, latency: .seconds(1), now: .zero)
     machine.end(second, .success, latency: .milliseconds(10), now: .zero)
     for unit in [0.0, 0.9] {
-      let chosen = machine.choose(avoiding: [], now: .zero) { unit }
+      let chosen = machine.choose(avoiding: [], now: .zero) { unit }.id
       #expect(chosen == second)
       machine.end(chosen, .ignored, latency: .zero, now: .zero)
     }

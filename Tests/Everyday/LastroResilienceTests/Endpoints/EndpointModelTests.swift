@@ -67,7 +67,7 @@ struct EndpointModelTests {
         now += random.roll(6) == 0 ? random.roll(40_000) : random.roll(900)
         if out.isEmpty || random.roll(2) == 0 {
           let tried = Set((0..<3).filter { _ in random.roll(4) == 0 })
-          let chosen = machine.choose(avoiding: tried, now: .milliseconds(now)) { random.unit() }
+          let chosen = machine.choose(avoiding: tried, now: .milliseconds(now)) { random.unit() }.id
           model.chosen(chosen, now)
           // A member that was tried, or is ejected, is chosen only if there is no other.
           let better = (0..<3).filter { model.isHealthy($0, now) && !tried.contains($0) }

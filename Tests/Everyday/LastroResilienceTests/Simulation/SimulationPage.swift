@@ -25,6 +25,7 @@ enum SimulationPage {
     var plots: [String: String] = [:]
     let sections = [
       try await overload(), try await outage(), try await slowPeer(), try await replica(), try await storm(),
+      try await discovery(),
     ]
     page += summary(sections.flatMap(\.measures))
     for section in sections {
@@ -194,6 +195,30 @@ enum SimulationPage {
         """, table: table,
       plots: [(Plot(name: "replica-load", unit: "requests per second", series: load), "Load of the failing replica")],
       measures: [Measure("half-dead replica: failed calls", [shares[0], shares[3]])])
+  }
+
+  private static func discovery() async throws -> Section {
+    var table = [
+      "| discovery | busiest pod, × mean | idlest pod, × mean | pods per instance | failed calls |",
+      "|---|---|---|---|---|",
+    ]
+    var busiest: [String] = []
+    for result in try await PodFleet.results.value {
+      let columns = [
+        result.setting.name, number(result.busiest, 2), number(result.idlest, 2), number(result.podsPerInstance, 1),
+        "\(result.failures.count)",
+      ]
+      table.append("| \(columns.joined(separator: " | ")) |")
+      busiest.append(number(result.busiest, 2))
+    }
+    return Section(
+      title: "Discovery",
+      text: """
+        \(PodFleet.instances) instances make \(PodFleet.rate) calls a second each to \(PodFleet.pods) pods behind one name, over HTTP/2. In second
+        \(PodFleet.change) a pod leaves the list, and it ends in second \(PodFleet.change + 5). The load is that before the change. Polly and
+        resilience4j do not find servers.
+        """, table: table, plots: [],
+      measures: [Measure("discovery: load of the busiest pod, × mean", [busiest[0], busiest[2]])])
   }
 
   private static func storm() async throws -> Section {

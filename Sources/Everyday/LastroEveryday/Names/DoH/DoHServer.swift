@@ -86,7 +86,10 @@ struct DoHServer: Sendable {
       return .init(addresses: addresses.map(\.text), timeToLive: .seconds(max(0, Int64(time) - age)))
     case .none(_, let time):
       return .init(addresses: [], timeToLive: time.map { .seconds(max(0, Int64($0) - age)) })
-    case .failure(let code): throw .noAnswer(to: name, by: origin, "it answered with code \(Self.word(code))")
+    // Only addresses are asked for.
+    case .services: return .init(addresses: [])
+    case .failure(let code):
+      throw .noAnswer(to: name, by: origin, "it answered with code \(DNSResponse.word(ofCode: code))")
     case .truncated: throw .noAnswer(to: name, by: origin, "its answer is truncated")
     }
   }
@@ -95,16 +98,11 @@ struct DoHServer: Sendable {
     let media = type.prefix { $0 != ";" }
     return media.lowercased().filter { $0 != " " && $0 != "\t" } == contentType
   }
-
-  private static func word(_ code: UInt16) -> String {
-    let names: [UInt16: String] = [1: "FORMERR", 2: "SERVFAIL", 4: "NOTIMP", 5: "REFUSED", 16: "BADVERS"]
-    return names[code].map { "\(code), \($0)" } ?? "\(code)"
-  }
 }
 
 extension IPAddress {
   /// The address as text, not necessarily in canonical form.
-  fileprivate var text: String {
+  var text: String {
     if isIPv4 {
       let shifts: [UInt64] = [24, 16, 8, 0]
       return shifts.map { String(low >> $0 & 0xFF) }.joined(separator: ".")
