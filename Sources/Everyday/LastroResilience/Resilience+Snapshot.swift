@@ -8,10 +8,15 @@ extension Resilience: SnapshotSource {
     parts += limiter?.snapshotParts() ?? []
     parts += pacer?.snapshotParts() ?? []
     for server in endpoints?.health() ?? [] {
+      let state: StackSnapshot.Value = server.isDraining ? "draining" : server.isEjected ? "ejected" : "healthy"
+      let (origin, address) = (server.endpoint.origin, server.endpoint.address)
       parts.append(
         StackSnapshot.Part(
-          kind: "endpoint", subject: "\(server.endpoint.origin)",
-          values: ["state": server.isEjected ? "ejected" : "healthy", "inUse": .count(server.inUse)]))
+          kind: "endpoint", subject: "\(origin)\(address.map { " at \($0)" } ?? "")",
+          values: ["state": state, "inUse": .count(server.inUse)]))
+    }
+    if let quota = pacer?.shared {
+      parts.append(.init(kind: "quota", subject: "shared", values: ["state": .text(quota.words())]))
     }
     return parts
   }

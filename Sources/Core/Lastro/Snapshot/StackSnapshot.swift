@@ -19,7 +19,7 @@ public struct StackSnapshot: Sendable, Equatable, Codable, CustomStringConvertib
 
   /// The state of one part of a stack, for one server or key.
   public struct Part: Sendable, Equatable, Codable {
-    /// The kind of the part: `pool`, `breaker`, `limiter`, `pacer` or `endpoint`. Later versions may add kinds.
+    /// The kind of the part: `pool`, `breaker`, `limiter`, `pacer`, `quota` or `endpoint`. Later versions may add kinds.
     public var kind: String
     /// The server or the key, without secrets.
     public var subject: String
