@@ -16,7 +16,7 @@ struct WarmingTests {
     let stack = try CurlNetworkStack.direct { $0.loops = loops }
     try await stack.warm([server.baseURL], connections: 3)
     // The server's thread may accept them later.
-    while server.acceptedConnections < 3 { await Task.yield() }
+    #expect(await eventually { server.acceptedConnections == 3 })
     for _ in 0..<3 {
       #expect(try await stack.send(.get, server.baseURL).response.facts.connectionReused)
     }

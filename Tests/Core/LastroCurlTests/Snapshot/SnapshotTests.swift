@@ -30,7 +30,7 @@ struct SnapshotTests {
       values("pool", in: stack.snapshot)
         == ["active": 0, "idle": 2, "dialing": 0, "requests": 0, "waiting": 0])
     async let slow = stack.send(.get, "\(server.baseURL)/slow")
-    while values("pool", in: stack.snapshot)?["requests"] != 1 { await Task.yield() }
+    #expect(await eventually { values("pool", in: stack.snapshot)?["requests"] == 1 })
     let part = try #require(stack.snapshot.parts.first)
     #expect(part.subject == server.baseURL && part.values["active"] == 1 && part.values["idle"] == 1)
     gate.signal()
@@ -66,7 +66,7 @@ struct SnapshotTests {
     let stack = try CurlNetworkStack.direct()
     let serving = Task { try await stack.serveSnapshot(at: path) }
     let reader = try CurlNetworkStack.direct { $0.connection.unixSocketPath = path }
-    while !FileManager.default.fileExists(atPath: path) { await Task.yield() }
+    try #require(await isServed(reader))
     let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     #expect(mode == 0o600)
     for _ in 0..<3 {
@@ -89,7 +89,7 @@ struct SnapshotTests {
     let stack = try CurlNetworkStack.direct()
     let serving = Task { try await stack.serveSnapshot(at: path) }
     let reader = try CurlNetworkStack.direct { $0.connection.unixSocketPath = path }
-    while (try? await reader.fetch(.get("http://localhost/", as: StackSnapshot.self))) == nil { await Task.yield() }
+    #expect(await isServed(reader))
     serving.cancel()
     try await serving.value
 
@@ -100,6 +100,10 @@ struct SnapshotTests {
       #expect(error?.hint?.contains("path") == true)
     }
     #expect(try String(contentsOfFile: file, encoding: .utf8) == "kept")
+  }
+
+  private func isServed(_ reader: CurlNetworkStack) async -> Bool {
+    await eventually { (try? await reader.fetch(.get("http://localhost/", as: StackSnapshot.self))) != nil }
   }
 
   /// Binds a socket that nobody listens on.

@@ -18,7 +18,7 @@ struct TopCommandTests {
     let stack = try CurlNetworkStack()
     try await stack.warm([server.baseURL], connections: 3)
     let serving = Task { try await stack.serveSnapshot(at: path) }
-    while !FileManager.default.fileExists(atPath: path) { await Task.yield() }
+    try #require(try await eventually { try await Lastro.run(["top", path]).status == 0 })
 
     let table = try await Lastro.run(["top", path])
     #expect(table.status == 0 && table.errors.isEmpty, "\(table.errors)")
