@@ -35,7 +35,7 @@ FORBIDDEN = [
     ("Tests", r"\.disabled\(|XCTSkip|withKnownIssue", "a test that does not count"),
 ]
 SUITE = re.compile(r"^@Suite(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))?(?=\s)", re.MULTILINE)
-LIMITED = re.compile(r"\.timeLimit\(\.minutes\((?:SoakTime\.minutes \+ )?[1-5]\)\)")
+LIMITED = re.compile(r"\.timeLimit\(\.minutes\((?:SoakTime\.minutes \+ )?(?:[1-5]|30)\)\)")
 UNTITLED = re.compile(r'@(Test|Suite)\b(?!\(\s*#*")')
 FILE_LINES, SCRIPT_LINES, SCRIPTS_BYTES = 600, 150, 80 * 1024
 

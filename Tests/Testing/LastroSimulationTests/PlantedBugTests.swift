@@ -8,7 +8,7 @@ import LastroTesting
 import Testing
 
 /// Services with a bug each, which simulations find and make small.
-@Suite("Bugs that simulations find", .timeLimit(.minutes(5)))
+@Suite("Bugs that simulations find", .timeLimit(.minutes(30)))
 struct PlantedBugTests {
   /// Runs a simulation until it fails, and returns the smallest failure after it was repeated by what it prints.
   private func failure(

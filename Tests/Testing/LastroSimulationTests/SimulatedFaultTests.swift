@@ -7,7 +7,7 @@ import LastroSimulation
 import LastroTesting
 import Testing
 
-@Suite("Faults of simulations", .timeLimit(.minutes(5)))
+@Suite("Faults of simulations", .timeLimit(.minutes(30)))
 struct SimulatedFaultTests {
   /// Returns a simulation of a worker that fetches every second for a minute, and logs each outcome that is no success.
   private func polling(
@@ -134,7 +134,7 @@ struct SimulatedFaultTests {
   }
 }
 
-@Suite("Identities of simulated servers", .timeLimit(.minutes(5)))
+@Suite("Identities of simulated servers", .timeLimit(.minutes(30)))
 struct SimulatedIdentityTests {
   private func outcome(
     _ identity: SimulatedIdentity, pins: [String], faults: [SimulatedFault] = []

@@ -6,7 +6,7 @@ import LastroSimulation
 import LastroTesting
 import Testing
 
-@Suite("Proxies in simulations", .timeLimit(.minutes(5)))
+@Suite("Proxies in simulations", .timeLimit(.minutes(30)))
 struct SimulatedProxyTests {
   /// Returns a simulation of a worker behind a proxy. It fetches every second for half a minute, and logs each outcome.
   private func polling(

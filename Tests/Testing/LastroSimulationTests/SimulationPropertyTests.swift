@@ -6,7 +6,7 @@ import LastroSimulation
 import LastroTesting
 import Testing
 
-@Suite("Promises of simulations", .timeLimit(.minutes(5)))
+@Suite("Promises of simulations", .timeLimit(.minutes(30)))
 struct SimulationPropertyTests {
   /// Returns the violation of a property in a run of a worker, or "kept".
   private func outcome(

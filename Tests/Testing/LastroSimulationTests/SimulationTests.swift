@@ -7,7 +7,7 @@ import LastroSimulation
 import LastroTesting
 import Testing
 
-@Suite("Simulations", .timeLimit(.minutes(5)))
+@Suite("Simulations", .timeLimit(.minutes(30)))
 struct SimulationTests {
   /// Returns a simulation of one machine that fetches `https://api.example/a` once, and of the server.
   private func oneCall(

@@ -130,7 +130,7 @@ enum PodFleet {
   }
 }
 
-@Suite("Discovery by thirty instances, simulated", .timeLimit(.minutes(5)))
+@Suite("Discovery by thirty instances, simulated", .timeLimit(.minutes(30)))
 struct DiscoverySimulationTests {
   private static func result(_ setting: PodFleet.Setting) async throws -> PodFleet.Result {
     try #require(try await PodFleet.results.value.first { $0.setting == setting })

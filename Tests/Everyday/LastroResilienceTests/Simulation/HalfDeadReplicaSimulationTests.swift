@@ -76,7 +76,7 @@ enum HalfDeadReplica {
   }
 }
 
-@Suite("Half-dead replica, simulated", .timeLimit(.minutes(5)))
+@Suite("Half-dead replica, simulated", .timeLimit(.minutes(30)))
 struct HalfDeadReplicaSimulationTests {
   @Test(
     "With one of three replicas failing 80 %, ejection leaves less than a third of the failures, with any balancing")

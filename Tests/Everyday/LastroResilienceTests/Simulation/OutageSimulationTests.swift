@@ -141,7 +141,7 @@ enum Outage {
   }
 }
 
-@Suite("Outage, simulated", .timeLimit(.minutes(5)))
+@Suite("Outage, simulated", .timeLimit(.minutes(30)))
 struct OutageSimulationTests {
   @Test("With an open circuit only its probes are sent in each break, and recovery is noticed within a break")
   func probes() async throws {

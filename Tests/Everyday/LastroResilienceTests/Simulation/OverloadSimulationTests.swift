@@ -63,7 +63,7 @@ enum Overload {
   static func share(_ outcome: Outcome) -> Double { outcome.share(of: capacity, in: counted) }
 }
 
-@Suite("Overload, simulated", .timeLimit(.minutes(5)))
+@Suite("Overload, simulated", .timeLimit(.minutes(30)))
 struct OverloadSimulationTests {
   @Test("At three times the capacity a limit keeps at least 90 % of it, compared with less than 5 % without a limit")
   func aimd() async throws {

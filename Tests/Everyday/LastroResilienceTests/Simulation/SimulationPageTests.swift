@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-@Suite("Page of the simulations", .timeLimit(.minutes(5)))
+@Suite("Page of the simulations", .timeLimit(.minutes(30)))
 struct SimulationPageTests {
   @Test("The page equals the simulations' results; LASTRO_RENEW=1 rewrites it")
   func page() async throws {

@@ -9,7 +9,7 @@ import LastroTesting
 import Logging
 import Testing
 
-@Suite("One quota for simulated stacks", .timeLimit(.minutes(5)))
+@Suite("One quota for simulated stacks", .timeLimit(.minutes(30)))
 struct QuotaStackTests {
   private static let instances = 6
 

@@ -9,7 +9,7 @@ import LastroTesting
 import Logging
 import Testing
 
-@Suite("One token for twenty simulated instances", .timeLimit(.minutes(5)))
+@Suite("One token for twenty simulated instances", .timeLimit(.minutes(30)))
 struct SharedTokenSimulationTests {
   /// Returns an hour of instances that call an API, each every ten seconds.
   private func fleet(_ endpoint: FamilyEndpoint, _ starts: Lock<[String: Int]>, minutes: Int) -> Simulation {
