@@ -23,6 +23,8 @@ package final class CallTape: Sendable {
     case transfer(Int)
     /// The number of tokens that the retry quota had for an origin.
     case quota(Int)
+    /// The opinion of an interceptor on a failure.
+    case opinion(String)
   }
 
   /// The parts of the call's plan that do not change.
@@ -105,7 +107,22 @@ package final class CallTape: Sendable {
     }
   }
 
+  /// Records the opinion of an interceptor on a failure.
+  func note(_ action: Retry.Action, of interceptor: any HTTPResourceInterceptor) {
+    let words =
+      switch action {
+      case .none: "has no opinion"
+      case .noRetry(let reason): "refuses a retry: \(reason)"
+      case .retry: "wants a retry"
+      case .retryAfter(let delay): "wants a retry after \(delay.brief)"
+      }
+    let name = "\(type(of: interceptor))"
+    state.withLock { if !$0.isSealed { $0.entries.append(.opinion("\(name) \(words)")) } }
+  }
+
   func seal() { state.withLock { $0.isSealed = true } }
+
+  fileprivate var isSealed: Bool { state.withLock { $0.isSealed } }
 
   // MARK: Transfers
 
@@ -146,6 +163,14 @@ package final class TransferTape: Sendable {
     self.number = number
   }
 
+  /// Whether bodies are kept.
+  package var keepsBodies: Bool { call.keepsBodies }
+  /// Whether the call has ended, so that events are dropped.
+  package var isOver: Bool { call.isSealed }
+
+  /// Returns whether another transfer belongs to the same call.
+  package func isOfSameCall(as other: TransferTape) -> Bool { call === other.call }
+
   /// Records an event.
   ///
   /// - Parameters:
@@ -160,6 +185,7 @@ extension LinkEvent {
   fileprivate var byteCount: Int {
     switch self {
     case .sent(let bytes), .read(let bytes): bytes.count
+    case .frames(_, let pieces): pieces.reduce(0) { $0 + $1.byteCount }
     default: 0
     }
   }
