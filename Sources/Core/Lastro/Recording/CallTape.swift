@@ -136,6 +136,12 @@ package final class CallTape: Sendable {
     return TransferTape(self, number)
   }
 
+  fileprivate func leaveOut(_ transfer: Int) {
+    state.withLock { state in
+      if !state.isSealed { state.cut.insert(transfer) }
+    }
+  }
+
   fileprivate func note(_ event: LinkEvent, transfer: Int, link: UInt64?, at time: Int64) {
     state.withLock { state in
       guard !state.isSealed else { return }
@@ -167,6 +173,9 @@ package final class TransferTape: Sendable {
   package var keepsBodies: Bool { call.keepsBodies }
   /// Whether the call has ended, so that events are dropped.
   package var isOver: Bool { call.isSealed }
+
+  /// Leaves out the bytes of the transfer, which cannot be performed again.
+  package func leaveOut() { call.leaveOut(number) }
 
   /// Returns whether another transfer belongs to the same call.
   package func isOfSameCall(as other: TransferTape) -> Bool { call === other.call }

@@ -333,7 +333,10 @@ extension TraceRequest {
     url = redaction.url(request.url)
     fields = request.head.headerFields.map { [$0.name.rawName, redaction.value(of: $0)] }
     bodyLength = request.body.length
-    if case .stream = request.body.source { isStream = true } else { isStream = false }
+    switch request.body.source {
+    case .stream, .file: isStream = true
+    case .empty, .bytes: isStream = false
+    }
     isReplayable = request.body.isReplayable
     operation = options.operation.map { redaction.text($0) }
     timeouts = TraceTimeouts(plan.timeouts(for: options))

@@ -27,6 +27,12 @@ final class HTTP2Tape {
     var route = Route.none
     /// The number of payload bytes of the current frame so far.
     var offset = 0
+
+    /// Whether a header block has begun, and more of its frames follow.
+    var isWithinBlock: Bool {
+      let type = HTTP2FrameType(rawValue: head.type)
+      return (type == .headers || type == .continuation) && head.flags & 4 == 0
+    }
   }
 
   /// A tape and the pieces that it gets of one read or write.
@@ -98,6 +104,10 @@ final class HTTP2Tape {
         add(piece, direction.route)
       }
     }
+    // A part of a frame's head, within a header block.
+    if !isSent, shares.allSatisfy(\.pieces.isEmpty), case .own = direction.route, direction.isWithinBlock {
+      add(FramePiece(), direction.route)
+    }
     if isSent { sent = direction } else { received = direction }
     defer { shares = [] }
     return shares.filter { !$0.pieces.isEmpty }.map { ($0.tape, $0.pieces) }
@@ -114,7 +124,15 @@ final class HTTP2Tape {
       direction.route = route(head, isSent: direction.isSent, begin)
     }
     add(FramePiece(head), direction.route)
-    if direction.isSent, head.type == HTTP2FrameType.data.rawValue { window -= head.length }
+    if direction.isSent, head.type == HTTP2FrameType.data.rawValue {
+      window -= head.length
+      leaveOutUploads(beside: head.stream)
+    }
+  }
+
+  /// Leaves out the transfers whose uploads share the connection's window with another one.
+  private func leaveOutUploads(beside number: Int32) {
+    for (other, stream) in streams where other != number && !stream.sentEnd { stream.tape?.leaveOut() }
   }
 
   private func route(_ head: FramePiece.Head, isSent: Bool, _ begin: (Int32) -> TransferTape?) -> Route {

@@ -96,7 +96,7 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
     now = Self.origin + started + shift
     if !port.start(job) { job.finish(.shutDown, facts: nil) }
     _ = manual.settle()
-    deliver(number, to: job, shift: shift)
+    deliver(number, to: job, until: clock.isVirtual ? nil : durations[number].map { started + $0 }, shift: shift)
     finish(number, job, startedAt: Self.origin + started + shift)
     guard job.answer.isGiven else {
       job.cancel()
@@ -115,18 +115,24 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
   }
 
   /// Performs the recorded events of a transfer until its job is answered.
-  private func deliver(_ number: Int, to job: EngineJob, shift: Int64) {
+  ///
+  /// - Parameter end: the time at which the transfer ended; `nil` if it may end at another time.
+  private func deliver(_ number: Int, to job: EngineJob, until end: Int64?, shift: Int64) {
     let own = events[next...].filter { $0.transfer == number }
     for link in Set(own.filter { $0.event == .blocked }.compactMap(\.link)) { limited.insert(link) }
     while next < events.count, !job.answer.isGiven {
       let event = events[next]
       guard let at = event.at, event.transfer == number || event.event == .closed else { break }
+      // What happened on the connection after the end of the transfer.
+      if let end, at > end { break }
+      // A dial fails before the limits of its time are looked at.
+      if event.event == .dialFailed { apply(next, shift: shift) }
       guard advance(to: Self.origin + at + shift, job) else { return }
       // The engine itself may close the connection, because of a limit that passes at this time.
       if event.event == .closed { _ = manual.settle() }
       guard !job.answer.isGiven else { return }
       next += 1
-      apply(next - 1, shift: shift)
+      if event.event != .dialFailed { apply(next - 1, shift: shift) }
       // The end was read in the same turn as the frames before it.
       if event.frames == nil || event.event != .read || !endsConnection(next, at: event) { _ = manual.settle() }
     }
@@ -199,7 +205,7 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
     switch event.event {
     case .used:
       guard link == nil, let number = event.link, let note = event.used else { break }
-      guard let opened = network.open(number, note) else { break }
+      guard let opened = network.open(number, note, wasUsed: note.isReused) else { break }
       if opened.gate != nil { opened.limitFrames() } else if limited.contains(number) { opened.limitRoom() }
       report("connection \(number) to \(note.remoteAddress ?? "the server") opens")
     case .sent where event.frames != nil:
@@ -244,10 +250,11 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
     let own = events[next...].first { $0.transfer == number && $0.event == .used }
     guard let event = own, let link = event.link, network.links[link] == nil, let note = event.used, note.isReused
     else { return }
+    guard let enqueued = events[next].enqueued, let started = events[next].started else { return }
+    // A request that waited for the connection gets it when it is free.
+    if let at = event.at, at > started { return }
     // The server was last heard from at this time.
-    if let enqueued = events[next].enqueued, let started = events[next].started {
-      now = Self.origin + min(enqueued, started, note.session?.heardAt ?? enqueued) + shift
-    }
+    now = Self.origin + min(enqueued, started, note.session?.heardAt ?? enqueued) + shift
     var other = TransferRequest(head: request.head)
     other.head.method = .get
     other.head.headerFields = [:]

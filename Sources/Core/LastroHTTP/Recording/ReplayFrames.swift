@@ -10,8 +10,8 @@ struct ReplayFrames {
   /// The bytes that an event delivers.
   private struct Chunk {
     var bytes: [UInt8] = []
-    /// The offsets of the streams' numbers, which differ on the replayed connection.
-    var streams: [Int] = []
+    /// The bytes of streams' numbers, which differ on the replayed connection: their offsets, and their shifts.
+    var streams: [(offset: Int, shift: Int, number: Int32)] = []
     /// The offsets of the numbers in GOAWAY.
     var lastStreams: [Int] = []
     /// The offsets of SETTINGS frames that acknowledge the client's settings.
@@ -20,9 +20,10 @@ struct ReplayFrames {
 
   /// A frame that is not complete.
   private struct Frame {
+    /// The chunk in which its head ends.
     var chunk: Int
-    /// The offset of its head in that chunk.
-    var offset: Int
+    /// The places of the bytes of its head.
+    var places: [(chunk: Int, offset: Int)]
     let head: FramePiece.Head
     let isBlock: Bool
     var delivered = 0
@@ -41,6 +42,8 @@ struct ReplayFrames {
 
   private var chunks: [Int: Chunk] = [:]
   private var frame: Frame?
+  /// The chunks that get a byte of the next frame's head, because a part of it was received with them.
+  private var hungry: [Int] = []
 
   /// Creates the bytes of the frames of a connection.
   ///
@@ -58,7 +61,9 @@ struct ReplayFrames {
   func bytes(of event: Int, through gate: inout ReplayGate) -> [UInt8] {
     guard let chunk = chunks[event] else { return [] }
     var bytes = chunk.bytes
-    for offset in chunk.streams { Self.replace(at: offset, in: &bytes, gate.stream) }
+    for place in chunk.streams {
+      bytes[place.offset] = UInt8(truncatingIfNeeded: UInt32(bitPattern: gate.stream(place.number)) >> place.shift)
+    }
     for offset in chunk.lastStreams { Self.replace(at: offset, in: &bytes, gate.lastStream) }
     let excess = chunk.acknowledgements.filter { _ in !gate.acknowledgeSettings() }
     for offset in excess.reversed() where offset + Self.headBytes <= bytes.count {
@@ -85,8 +90,11 @@ struct ReplayFrames {
         in: chunk)
       isNew = true
     }
-    // The rest of a frame that began before the call.
-    guard let current = frame else { return }
+    guard let current = frame else {
+      // A part of a frame's head; or the rest of a frame that began before the call, which has more than that.
+      if piece.pieces == nil, piece.isEnd != true { hungry.append(chunk) }
+      return
+    }
     if current.isBlock { addBlock(piece, isNew: isNew, to: chunk) }
     let payload = piece.pieces?.flatMap(\.bytes) ?? []
     if isNew, current.head.type == HTTP2FrameType.goAway.rawValue, payload.count >= 4 {
@@ -99,18 +107,23 @@ struct ReplayFrames {
 
   private mutating func begin(_ head: FramePiece.Head, in chunk: Int) {
     let type = HTTP2FrameType(rawValue: head.type)
-    let offset = chunks[chunk]?.bytes.count ?? 0
-    frame = Frame(chunk: chunk, offset: offset, head: head, isBlock: type == .headers || type == .continuation)
     let number = UInt32(bitPattern: head.stream)
     if type == .settings, head.flags & Self.acknowledges != 0, head.length == 0 {
+      let offset = chunks[chunk]?.bytes.count ?? 0
       chunks[chunk]?.acknowledgements.append(offset)
     }
-    chunks[chunk]?.streams.append(offset + 5)
-    chunks[chunk]?.bytes += [
-      UInt8(truncatingIfNeeded: head.length >> 16), UInt8(truncatingIfNeeded: head.length >> 8),
-      UInt8(truncatingIfNeeded: head.length), head.type, head.flags,
-    ]
-    chunks[chunk]?.bytes += (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+    let lengths = (0..<3).map { UInt8(truncatingIfNeeded: head.length >> (16 - 8 * $0)) }
+    let streams = (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+    var places: [(chunk: Int, offset: Int)] = []
+    for (index, byte) in (lengths + [head.type, head.flags] + streams).enumerated() {
+      let place = index < hungry.count ? hungry[index] : chunk
+      let offset = chunks[place]?.bytes.count ?? 0
+      places.append((place, offset))
+      if index >= 5 { chunks[place]?.streams.append((offset, 24 - 8 * (index - 5), head.stream)) }
+      chunks[place]?.bytes.append(byte)
+    }
+    hungry = []
+    frame = Frame(chunk: chunk, places: places, head: head, isBlock: type == .headers || type == .continuation)
   }
 
   /// Ends the current frame.
@@ -128,8 +141,8 @@ struct ReplayFrames {
   }
 
   private mutating func setLength(_ length: Int, of frame: Frame) {
-    for index in 0..<3 {
-      chunks[frame.chunk]?.bytes[frame.offset + index] = UInt8(truncatingIfNeeded: length >> (16 - 8 * index))
+    for (index, place) in frame.places.prefix(3).enumerated() {
+      chunks[place.chunk]?.bytes[place.offset] = UInt8(truncatingIfNeeded: length >> (16 - 8 * index))
     }
   }
 
@@ -167,7 +180,8 @@ struct ReplayFrames {
   private mutating func split(in chunk: Int) {
     guard let full = frame else { return }
     setLength(full.delivered, of: full)
-    chunks[full.chunk]?.bytes[full.offset + 4] &= ~Self.endHeaders
+    let flags = full.places[4]
+    chunks[flags.chunk]?.bytes[flags.offset] &= ~Self.endHeaders
     let head = FramePiece.Head(
       type: HTTP2FrameType.continuation.rawValue, flags: full.head.flags & Self.endHeaders, stream: full.head.stream,
       length: 0)

@@ -23,8 +23,10 @@ final class ReplayLink: Link {
   /// Whether the server has acknowledged the settings before the call.
   private let isAcknowledged: Bool
 
-  init(_ link: TraceLink, on reactor: MemoryReactor) {
+  /// - Parameter wasUsed: whether the link carried other exchanges before it is opened here.
+  init(_ link: TraceLink, wasUsed: Bool, on reactor: MemoryReactor) {
     var facts = LinkFacts()
+    facts.earlierExchanges = wasUsed ? 1 : 0
     (facts.remoteAddress, facts.remotePort, facts.localPort) = (link.remoteAddress, link.remotePort, link.localPort)
     (facts.applicationProtocol, facts.timings) = (link.applicationProtocol, link.timings.timings)
     (facts.hasTLS, facts.readsWhole, facts.isProxied) = (link.hasTLS, link.readsWhole, link.isProxied)
