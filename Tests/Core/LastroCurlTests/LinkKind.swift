@@ -28,8 +28,13 @@ enum LinkKind: String, CaseIterable, Codable, Sendable {
   /// Whether TLS sessions may be resumed. The chains of dialed streams are recorded, and a resumed session has none.
   var mayResumeSessions: Bool { self == .socket }
 
-  /// Returns an engine over such links.
+  /// Returns an engine over such links. Its transfers are recorded if the test case is.
   func engine(_ edit: (inout CurlConfiguration) -> Void = { _ in }) throws -> any LinkedEngine {
+    let engine = try plainEngine(edit)
+    return RecordedScenario.recorder.map { RecordedEngine(base: engine, recorder: $0) } ?? engine
+  }
+
+  private func plainEngine(_ edit: (inout CurlConfiguration) -> Void) throws -> any LinkedEngine {
     var configuration = CurlConfiguration()
     edit(&configuration)
     guard self != .socket else { return try CurlTransport(configuration) }

@@ -4,6 +4,8 @@ import Testing
 
 /// A trait that runs each case of a test once over sockets and once over streams, at the same time. The test makes its
 /// engines with ``LinkKind/current``. An issue names the link.
+///
+/// With `LASTRO_REPLAYS`, a third run over sockets records the transfers, and replays them after the case.
 struct OverEachLink: TestTrait, SuiteTrait, TestScoping {
   var isRecursive: Bool { true }
 
@@ -14,6 +16,10 @@ struct OverEachLink: TestTrait, SuiteTrait, TestScoping {
     async let overSockets: Void = run(over: .socket, test, testCase, function)
     async let overStreams: Void = run(over: .stream, test, testCase, function)
     _ = try await (overSockets, overStreams)
+    guard RecordedScenario.isOn else { return }
+    try await run(over: .socket, test, testCase) {
+      try await RecordedScenario.run(function, named: test.id.description)
+    }
   }
 
   private func run(

@@ -137,14 +137,15 @@ extension AttemptRun {
   ) async -> Retry.Action? {
     let interceptors = plan.interceptors
     let priority = plan.retryActionPriority
+    let isRecorded = plan.configuration.recorder != nil
     guard plan.waitingHooks.contains(.failed) else {
-      return await Self.opinion(on: failure, error, context, interceptors, priority)
+      return await Self.opinion(on: failure, error, context, interceptors, priority, isRecorded)
     }
     let isCancelled = error.isCancelled || Task.isCancelled
     let left = isCancelled ? Self.grace : timeLeft.map { max($0, Self.grace) }
     let answer = await lendingStack {
       await interruptible(within: left, ignoringCancellation: isCancelled, time: plan.configuration.timeSource) {
-        await Self.opinion(on: failure, error, context, interceptors, priority)
+        await Self.opinion(on: failure, error, context, interceptors, priority, isRecorded)
       }
     }
     return try? answer.get()
@@ -152,7 +153,7 @@ extension AttemptRun {
 
   private static func opinion(
     on failure: AttemptFailure, _ error: HTTPFetchError<any Error>, _ context: AttemptContext,
-    _ interceptors: InterceptorChain, _ priority: Retry.Action.CompareClosure
+    _ interceptors: InterceptorChain, _ priority: Retry.Action.CompareClosure, _ isRecorded: Bool
   ) async -> Retry.Action {
     var action = Retry.Action.none
     for (index, interceptor) in interceptors.all.enumerated() {
@@ -160,6 +161,7 @@ extension AttemptRun {
       if interceptors.has(.failed, at: index) {
         opinion = await interceptor.interceptFailed(
           failure.request, response: error.response, body: failure.body, error: error, context: context)
+        if isRecorded { CallTape.current?.note(opinion, of: interceptor) }
       }
       // Include interceptors without an opinion: a resource's own priority function may treat `none` in a special way.
       action = priority(action, opinion)

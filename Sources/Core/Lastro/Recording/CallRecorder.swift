@@ -12,8 +12,9 @@ internal import Synchronization
 /// ```
 ///
 /// A trace has the options of the call, its requests, the times and random numbers that it used, the bytes that the
-/// engine read and wrote over HTTP/1.1 after TLS, and the record of its attempts. Over HTTP/2, through a cache and over
-/// transports of others, it has the outcome of each transfer instead of the bytes.
+/// engine read and wrote after TLS, and the record of its attempts. Over HTTP/2, it has the call's own frames and those of
+/// the connection, with decoded heads. Through a cache and over transports of others, it has the outcome of each transfer
+/// instead.
 ///
 /// Secrets are masked by the rules of ``Redaction/standard``, with the names and secrets in the options of the call.
 /// Bodies are left out, apart from their lengths and SHA-256, unless ``init(directory:keeps:bodies:maximumBytes:maximumTraces:)``

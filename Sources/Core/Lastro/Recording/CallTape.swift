@@ -23,6 +23,8 @@ package final class CallTape: Sendable {
     case transfer(Int)
     /// The number of tokens that the retry quota had for an origin.
     case quota(Int)
+    /// The opinion of an interceptor on a failure.
+    case opinion(String)
   }
 
   /// The parts of the call's plan that do not change.
@@ -105,7 +107,22 @@ package final class CallTape: Sendable {
     }
   }
 
+  /// Records the opinion of an interceptor on a failure.
+  func note(_ action: Retry.Action, of interceptor: any HTTPResourceInterceptor) {
+    let words =
+      switch action {
+      case .none: "has no opinion"
+      case .noRetry(let reason): "refuses a retry: \(reason)"
+      case .retry: "wants a retry"
+      case .retryAfter(let delay): "wants a retry after \(delay.brief)"
+      }
+    let name = "\(type(of: interceptor))"
+    state.withLock { if !$0.isSealed { $0.entries.append(.opinion("\(name) \(words)")) } }
+  }
+
   func seal() { state.withLock { $0.isSealed = true } }
+
+  fileprivate var isSealed: Bool { state.withLock { $0.isSealed } }
 
   // MARK: Transfers
 
@@ -117,6 +134,12 @@ package final class CallTape: Sendable {
       return state.transfers
     }
     return TransferTape(self, number)
+  }
+
+  fileprivate func leaveOut(_ transfer: Int) {
+    state.withLock { state in
+      if !state.isSealed { state.cut.insert(transfer) }
+    }
   }
 
   fileprivate func note(_ event: LinkEvent, transfer: Int, link: UInt64?, at time: Int64) {
@@ -146,6 +169,17 @@ package final class TransferTape: Sendable {
     self.number = number
   }
 
+  /// Whether bodies are kept.
+  package var keepsBodies: Bool { call.keepsBodies }
+  /// Whether the call has ended, so that events are dropped.
+  package var isOver: Bool { call.isSealed }
+
+  /// Leaves out the bytes of the transfer, which cannot be performed again.
+  package func leaveOut() { call.leaveOut(number) }
+
+  /// Returns whether another transfer belongs to the same call.
+  package func isOfSameCall(as other: TransferTape) -> Bool { call === other.call }
+
   /// Records an event.
   ///
   /// - Parameters:
@@ -160,6 +194,7 @@ extension LinkEvent {
   fileprivate var byteCount: Int {
     switch self {
     case .sent(let bytes), .read(let bytes): bytes.count
+    case .frames(_, let pieces): pieces.reduce(0) { $0 + $1.byteCount }
     default: 0
     }
   }

@@ -53,8 +53,13 @@ private struct TraceWriter {
   let base: Int64
   /// The masked bytes by the index of their entry.
   var masked: [Int: [UInt8]] = [:]
+  /// The masked frames by the index of their entry.
+  var frames: [Int: [TraceFrame]] = [:]
   /// The text bodies that were compressed, by the index of the entry that ends their transfer.
   var decoded: [Int: String] = [:]
+
+  /// The maximum length of a compressed body that is replaced.
+  private static let mostBlankBytes = 8 << 20
 
   private struct Direction: Hashable {
     var transfer: Int
@@ -95,6 +100,7 @@ private struct TraceWriter {
 
   private mutating func maskBytes() {
     var parts: [Direction: [Int]] = [:]
+    var framed: [Direction: [Int]] = [:]
     var requests: [Int: ResourceRequest] = [:]
     var outcomes: [Int: (index: Int, answer: FetchEvent.Answer?)] = [:]
     var latest: ResourceRequest?
@@ -113,6 +119,8 @@ private struct TraceWriter {
         parts[Direction(transfer: transfer, link: link, isSent: true), default: []].append(index)
       case .link(let transfer, let link?, _, .read):
         parts[Direction(transfer: transfer, link: link, isSent: false), default: []].append(index)
+      case .link(let transfer, let link?, _, .frames(let isSent, _)):
+        framed[Direction(transfer: transfer, link: link, isSent: isSent), default: []].append(index)
       default: break
       }
     }
@@ -137,6 +145,42 @@ private struct TraceWriter {
         start += count
       }
     }
+    for (direction, indices) in framed {
+      var shown = mask.frames(indices.map { frames(at: $0) })
+      for body in shown.bodies.values where body.isEncoded {
+        let empty = blank(
+          of: body.count, body.isGzip, direction.transfer, requests[direction.transfer], outcomes[direction.transfer])
+        if let empty { shown.replace(body, with: empty) }
+      }
+      for (index, event) in zip(indices, shown.events) { frames[index] = event }
+    }
+  }
+
+  /// Returns a compressed body of a number of bytes that decompresses to nothing; `nil` if the transfer's bytes are left
+  /// out.
+  private mutating func blank(
+    of count: Int, _ isGzip: Bool, _ transfer: Int, _ request: ResourceRequest?,
+    _ outcome: (index: Int, answer: FetchEvent.Answer?)?
+  ) -> [UInt8]? {
+    if count == 0 { return [] }
+    if tape.keepsBodies, let outcome, let body = outcome.answer?.body,
+      let text = String(validating: body, as: UTF8.self)
+    {
+      decoded[outcome.index] = filling.text(text, isCut: true)
+    }
+    // A body that was cut, or that does not decompress, must stay so.
+    guard isGzip, count <= Self.mostBlankBytes, let answer = outcome?.answer, answer.body != nil,
+      answer.response.facts.bodyCut == nil,
+      request?.options.requiresBody == false, let empty = TraceMask.emptyGzip(ofCount: count)
+    else {
+      cut.insert(transfer)
+      return nil
+    }
+    return empty
+  }
+
+  private func frames(at index: Int) -> [FramePiece] {
+    if case .link(_, _, _, .frames(_, let pieces)) = entries[index] { pieces } else { [] }
   }
 
   /// Replaces a compressed body by one that decompresses to nothing, or leaves the transfer's bytes out.
@@ -145,22 +189,9 @@ private struct TraceWriter {
     _ outcome: (index: Int, answer: FetchEvent.Answer?)?
   ) {
     let count = response.body.reduce(0) { $0 + $1.count }
-    if tape.keepsBodies, let outcome, let body = outcome.answer?.body,
-      let text = String(validating: body, as: UTF8.self)
-    {
-      decoded[outcome.index] = filling.text(text, isCut: true)
-    }
-    // A body that was cut, or that does not decompress, must stay so.
-    guard response.isGzip, let answer = outcome?.answer, answer.body != nil, answer.response.facts.bodyCut == nil,
-      request?.options.requiresBody == false,
-      let empty = TraceMask.emptyGzip(ofCount: count)
-    else {
-      cut.insert(transfer)
-      for range in response.body {
-        response.bytes.replaceSubrange(range, with: repeatElement(UInt8(ascii: "*"), count: range.count))
-      }
-      return
-    }
+    let empty =
+      blank(of: count, response.isGzip, transfer, request, outcome)
+      ?? Array(repeating: UInt8(ascii: "*"), count: count)
     var taken = 0
     for range in response.body {
       response.bytes.replaceSubrange(range, with: empty[taken..<taken + range.count])
@@ -186,6 +217,10 @@ private struct TraceWriter {
     case .quota(let tokens):
       var event = TraceEvent(.quota)
       event.tokens = tokens
+      return event
+    case .opinion(let text):
+      var event = TraceEvent(.opinion)
+      event.text = redaction.text(text)
       return event
     case .transfer(let number):
       var event = TraceEvent(.transfer)
@@ -214,6 +249,9 @@ private struct TraceWriter {
     case .sent, .read:
       if case .sent = event { result = TraceEvent(.sent) } else { result = TraceEvent(.read) }
       result.pieces = TracePiece.pieces(of: (masked[index] ?? [])[...])
+    case .frames(let isSent, _):
+      result = TraceEvent(isSent ? .sent : .read)
+      result.frames = frames[index]
     case .blocked: result = TraceEvent(.blocked)
     case .ended(let isClean):
       result = TraceEvent(.ended)
@@ -295,7 +333,10 @@ extension TraceRequest {
     url = redaction.url(request.url)
     fields = request.head.headerFields.map { [$0.name.rawName, redaction.value(of: $0)] }
     bodyLength = request.body.length
-    if case .stream = request.body.source { isStream = true } else { isStream = false }
+    switch request.body.source {
+    case .stream, .file: isStream = true
+    case .empty, .bytes: isStream = false
+    }
     isReplayable = request.body.isReplayable
     operation = options.operation.map { redaction.text($0) }
     timeouts = TraceTimeouts(plan.timeouts(for: options))

@@ -131,7 +131,7 @@ package struct TraceEvent: Sendable, Codable, Equatable {
     case callStarted = "call_started", attemptStarted = "attempt_started", transferStarted = "transfer_started"
     case transferEnded = "transfer_ended", attemptEnded = "attempt_ended", retryScheduled = "retry_scheduled"
     case callEnded = "call_ended", bodyEnded = "body_ended"
-    case random, quota, transfer, began, used, sent, blocked, read, ended, failed, delivery, closed
+    case random, quota, opinion, transfer, began, used, sent, blocked, read, ended, failed, delivery, closed
     case dialFailed = "dial_failed"
   }
 
@@ -145,6 +145,8 @@ package struct TraceEvent: Sendable, Codable, Equatable {
   package var transfer: Int?
   package var link: UInt64?
   package var pieces: [TracePiece]?
+  /// The frames of HTTP/2 that were sent or received.
+  package var frames: [TraceFrame]?
   package var request: TraceRequest?
   package var answer: TraceAnswer?
   package var error: TraceError?
@@ -173,7 +175,7 @@ package struct TraceEvent: Sendable, Codable, Equatable {
   package init(_ event: Name) { self.event = event }
 
   enum CodingKeys: String, CodingKey {
-    case event, clock, attempt, hop, at, transfer, link, pieces = "bytes", request, answer, error, facts
+    case event, clock, attempt, hop, at, transfer, link, pieces = "bytes", frames, request, answer, error, facts
     case used = "connection", settings, enqueued, started, isClean = "clean", isCut = "cut", random, tokens
     case delay = "delay_ns", source, quotaLeft = "quota_left", retryEnd = "retry_end", outcome, acknowledged, queued
     case acknowledgedAt = "acknowledged_at", text, ledger, ledgerJson = "ledger_json"

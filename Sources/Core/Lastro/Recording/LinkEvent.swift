@@ -11,6 +11,8 @@ package enum LinkEvent: Sendable {
   /// No bytes were accepted.
   case blocked
   case read([UInt8])
+  /// Frames of HTTP/2 were accepted by the connection, or received.
+  case frames(isSent: Bool, [FramePiece])
   /// The peer ended its direction.
   case ended(isClean: Bool)
   /// A read or a write failed.
@@ -37,16 +39,19 @@ package struct LinkNote: Sendable {
   package var remotePort: Int?
   package var localPort: Int?
   package var timings: TransferFacts.Timings
+  /// The state of the connection, if it is one of HTTP/2.
+  package var session: SessionNote?
 
   package init(
     openedAt: Int64, isReused: Bool, verdict: TrustVerdict, hasTLS: Bool, readsWhole: Bool, isProxied: Bool,
     applicationProtocol: String?, remoteAddress: String?, remotePort: Int?, localPort: Int?,
-    timings: TransferFacts.Timings
+    timings: TransferFacts.Timings, session: SessionNote?
   ) {
     (self.openedAt, self.isReused, self.verdict, self.hasTLS) = (openedAt, isReused, verdict, hasTLS)
     (self.readsWhole, self.isProxied, self.applicationProtocol) = (readsWhole, isProxied, applicationProtocol)
     (self.remoteAddress, self.remotePort, self.localPort) = (remoteAddress, remotePort, localPort)
     self.timings = timings
+    self.session = session
   }
 }
 
@@ -62,23 +67,43 @@ package struct EngineNote: Sendable, Codable, Equatable {
   package var maximumDecompressionRatio: Int
   package var streamBufferBytes: Int
   package var idleConnections: Int
+  package var http2: HTTP2
+
+  /// The limits of HTTP/2, with times in nanoseconds.
+  package struct HTTP2: Sendable, Codable, Equatable {
+    package var streamsPerHost: Int
+    package var streamsPerConnection: Int
+    package var silence: UInt64
+    package var answer: UInt64
+    package var probe: UInt64
+
+    enum CodingKeys: String, CodingKey {
+      case streamsPerHost = "streams_per_host", streamsPerConnection = "streams_per_connection"
+      case silence = "silence_ns", answer = "answer_ns", probe = "probe_ns"
+    }
+
+    package init(streamsPerHost: Int, streamsPerConnection: Int, silence: UInt64, answer: UInt64, probe: UInt64) {
+      (self.streamsPerHost, self.streamsPerConnection) = (streamsPerHost, streamsPerConnection)
+      (self.silence, self.answer, self.probe) = (silence, answer, probe)
+    }
+  }
 
   enum CodingKeys: String, CodingKey {
     case userAgent = "user_agent", sendsAccept = "sends_accept", decompresses, maximumHeadBytes = "maximum_head_bytes"
     case maximumHeaderFields = "maximum_header_fields", maximumInterimResponses = "maximum_interim_responses"
     case maximumContentCodings = "maximum_content_codings", maximumDecompressionRatio = "maximum_decompression_ratio"
-    case streamBufferBytes = "stream_buffer_bytes", idleConnections = "idle_connections"
+    case streamBufferBytes = "stream_buffer_bytes", idleConnections = "idle_connections", http2
   }
 
   package init(
     userAgent: String?, sendsAccept: Bool, decompresses: Bool, maximumHeadBytes: Int, maximumHeaderFields: Int,
     maximumInterimResponses: Int, maximumContentCodings: Int, maximumDecompressionRatio: Int, streamBufferBytes: Int,
-    idleConnections: Int
+    idleConnections: Int, http2: HTTP2
   ) {
     (self.userAgent, self.sendsAccept, self.decompresses) = (userAgent, sendsAccept, decompresses)
     (self.maximumHeadBytes, self.maximumHeaderFields) = (maximumHeadBytes, maximumHeaderFields)
     (self.maximumInterimResponses, self.maximumContentCodings) = (maximumInterimResponses, maximumContentCodings)
     self.maximumDecompressionRatio = maximumDecompressionRatio
-    (self.streamBufferBytes, self.idleConnections) = (streamBufferBytes, idleConnections)
+    (self.streamBufferBytes, self.idleConnections, self.http2) = (streamBufferBytes, idleConnections, http2)
   }
 }

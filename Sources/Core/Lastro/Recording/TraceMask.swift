@@ -160,7 +160,7 @@ struct TraceMask {
   }
 
   /// Returns a line whose secrets are masked by name and by value.
-  private func masked(_ line: ArraySlice<UInt8>, isCut: Bool = false) -> [UInt8] {
+  func masked(_ line: ArraySlice<UInt8>, isCut: Bool = false) -> [UInt8] {
     let text = String(decoding: line, as: UTF8.self)
     let shown = redaction.text(text, isCut: isCut)
     if shown == text { return Array(line) }
@@ -168,7 +168,7 @@ struct TraceMask {
   }
 
   /// Returns a line whose bytes are replaced, except blanks at its start and the line end.
-  private func filled(_ line: ArraySlice<UInt8>) -> [UInt8] {
+  func filled(_ line: ArraySlice<UInt8>) -> [UInt8] {
     let start = line.firstIndex { $0 != 0x20 && $0 != 0x09 } ?? line.endIndex
     let end = line[start...].lastIndex { $0 != 0x0A && $0 != 0x0D }.map { $0 + 1 } ?? start
     return line[..<start] + Array(repeating: Self.filler, count: end - start) + line[end...]

@@ -216,11 +216,13 @@ package struct TraceLink: Sendable, Codable, Equatable {
   package var remotePort: Int?
   package var localPort: Int?
   package var timings: TraceTimings
+  package var session: SessionNote?
 
   enum CodingKeys: String, CodingKey {
     case openedAt = "opened_at", isReused = "reused", verdict = "trust", hasTLS = "tls", readsWhole = "reads_whole"
     case isProxied = "proxied", applicationProtocol = "alpn", remoteAddress = "remote_address"
     case remotePort = "remote_port", localPort = "local_port", timings = "timings_ns"
+    case session = "http2"
   }
 
   init(_ note: LinkNote, since base: Int64) {
@@ -229,6 +231,8 @@ package struct TraceLink: Sendable, Codable, Equatable {
     (readsWhole, isProxied, applicationProtocol) = (note.readsWhole, note.isProxied, note.applicationProtocol)
     (remoteAddress, remotePort, localPort) = (note.remoteAddress, note.remotePort, note.localPort)
     timings = TraceTimings(note.timings)
+    session = note.session
+    session?.heardAt -= base
   }
 }
 

@@ -259,6 +259,9 @@ final class HTTP2Multiplexer: ConnectionSession {
     return call
   }
 
+  /// Returns the exchange of an open stream, for a recorder.
+  func exchange(on number: Int32) -> Exchange? { session.openStream(number).flatMap(call)?.exchange }
+
   // MARK: Sending
 
   /// Schedules a flush at the end of the turn, because there may be output.

@@ -122,6 +122,8 @@ package struct LinkFacts {
   package var isProxied = false
   /// Bytes that arrived before anything was sent.
   package var early: [UInt8] = []
+  /// The number of exchanges that the link carried before; above 0 for a replayed link alone.
+  package var earlierExchanges = 0
   /// The reason why the link cannot be used although it was opened; `nil` if it can.
   package var earlyEnd: TransportError?
 

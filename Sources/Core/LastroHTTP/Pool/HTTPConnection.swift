@@ -23,7 +23,7 @@ final class HTTPConnection: LinkUser {
   private(set) var number: UInt64 = 0
   /// The session of the HTTP version that the server chose; `nil` once the connection is closed.
   var session: (any ConnectionSession)?
-  private(set) var exchanges = 0
+  private(set) var exchanges: Int
   let bornAt: Int64
   private(set) var idleSince: Int64
   /// The connection's turn in the queue of idle connections; `nil` while it is not idle.
@@ -50,6 +50,7 @@ final class HTTPConnection: LinkUser {
     facts = link.facts
     isProxied = facts.isProxied || host.route.proxy != nil
     held = facts.early
+    exchanges = facts.earlierExchanges
     bornAt = now
     idleSince = now
     // The engine holds the connection until it is closed.

@@ -85,6 +85,7 @@ extension HostPool {
       try startSession(on: connection, dial: number)
     } catch {
       connection.closeInOrder()
+      if areTaped { recordFailure(error) }
       report(error, .wasted(dial: number))
     }
   }

@@ -5,14 +5,15 @@ package import Lastro
 internal import LastroSupport
 internal import LastroWire
 
-/// An engine that performs the transfers of a trace: the machines of HTTP/1.1, the pool and the limits are those of
-/// every call, over links that deliver the recorded bytes at the recorded times.
+/// An engine that performs the transfers of a trace: the machines of HTTP/1.1 and HTTP/2, the pool and the limits are
+/// those of every call, over links that deliver the recorded bytes at the recorded times.
 ///
 /// It starts no thread and opens no descriptor.
 // Sendable because the calls of one replay follow each other, and each returns only when the loop is at rest.
 package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
-  /// The time of the first event on the loop's clock. It is positive, because 0 means "now" to a loop.
-  private static let origin: Int64 = 1_000_000_000_000
+  /// The time of the first event on the loop's clock. Connections may be older, and 0 means "now" to a loop.
+  private static let origin: Int64 = 1_000_000_000_000_000
+  private static let start: Int64 = 1_000_000_000
   /// The maximum number of limits that may pass without an answer.
   private static let mostLimits = 10_000
 
@@ -21,10 +22,12 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
   private let events: [TraceEvent]
   /// The durations of the transfers by their numbers.
   private let durations: [Int: Int64]
-  private let time = Lock(ReplayEngine.origin)
+  private let time = Lock(ReplayEngine.start)
   private let network: ReplayNetwork
   private let manual: ManualLoop
   private let port: EnginePort
+  /// The received frames of HTTP/2, by the numbers of their connections.
+  private let frames: [UInt64: ReplayFrames]
   private var next = 0
 
   /// Creates an engine for a trace.
@@ -50,8 +53,16 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
       now: { [time] in .nanoseconds(time.withLock { $0 }) }, sleep: { _ in throw CancellationError() })
     manual = ManualLoop(time: source, reactor: reactor, guest: network)
     let settings = EngineSettings(events.lazy.compactMap(\.settings).first)
+    var received: [UInt64: [(number: Int, frames: [TraceFrame])]] = [:]
+    for (number, event) in events.enumerated() where event.event == .read {
+      if let link = event.link, let frames = event.frames { received[link, default: []].append((number, frames)) }
+    }
+    frames = received.mapValues { ReplayFrames($0) }
+    var options = ConnectionOptions()
+    // Without TLS, HTTP/2 is used only where it is asked for.
+    if events.contains(where: { $0.used?.session != nil && $0.used?.hasTLS == false }) { options.httpVersion = .http2 }
     let reference = EngineReference()
-    port = EnginePort(on: manual.loop, settings, options: SharedOptions(nil), reference)
+    port = EnginePort(on: manual.loop, settings, options: SharedOptions(options), reference)
     manual.loop.seat.withLock { [network] core in core?.open(reference, settings, network) }
   }
 
@@ -71,21 +82,21 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
     else { return nil }
     // What happened to idle connections since the previous transfer.
     while next < first {
-      let event = events[next]
-      if !clock.isVirtual, let at = event.at { now = Self.origin + min(at, enqueued) }
-      apply(event)
+      if !clock.isVirtual, let at = events[next].at { now = Self.origin + min(at, enqueued, started) }
+      apply(next)
       _ = manual.settle()
       next += 1
     }
     let begin = now
-    let shift = clock.isVirtual ? now - (Self.origin + enqueued) : 0
-    now = Self.origin + enqueued + shift
-    warmUp(for: number, request)
+    let shift = clock.isVirtual ? now - (Self.origin + min(enqueued, started)) : 0
+    warmUp(for: number, request, shift: shift)
+    // The engine's time is that of its turn, in which the request may have arrived.
+    now = Self.origin + min(enqueued, started) + shift
     let job = EngineJob(request: request, asks: request.asks, own: nil, port: port)
     now = Self.origin + started + shift
     if !port.start(job) { job.finish(.shutDown, facts: nil) }
     _ = manual.settle()
-    deliver(number, to: job, shift: shift)
+    deliver(number, to: job, until: clock.isVirtual ? nil : durations[number].map { started + $0 }, shift: shift)
     finish(number, job, startedAt: Self.origin + started + shift)
     guard job.answer.isGiven else {
       job.cancel()
@@ -104,19 +115,39 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
   }
 
   /// Performs the recorded events of a transfer until its job is answered.
-  private func deliver(_ number: Int, to job: EngineJob, shift: Int64) {
+  ///
+  /// - Parameter end: the time at which the transfer ended; `nil` if it may end at another time.
+  private func deliver(_ number: Int, to job: EngineJob, until end: Int64?, shift: Int64) {
     let own = events[next...].filter { $0.transfer == number }
     for link in Set(own.filter { $0.event == .blocked }.compactMap(\.link)) { limited.insert(link) }
     while next < events.count, !job.answer.isGiven {
       let event = events[next]
       guard let at = event.at, event.transfer == number || event.event == .closed else { break }
+      // What happened on the connection after the end of the transfer.
+      if let end, at > end { break }
+      // A dial fails before the limits of its time are looked at.
+      if event.event == .dialFailed { apply(next, shift: shift) }
       guard advance(to: Self.origin + at + shift, job) else { return }
       // The engine itself may close the connection, because of a limit that passes at this time.
       if event.event == .closed { _ = manual.settle() }
       guard !job.answer.isGiven else { return }
       next += 1
-      apply(event, shift: shift)
-      _ = manual.settle()
+      if event.event != .dialFailed { apply(next - 1, shift: shift) }
+      // The end was read in the same turn as the frames before it.
+      if event.frames == nil || event.event != .read || !endsConnection(next, at: event) { _ = manual.settle() }
+    }
+  }
+
+  /// Returns whether an event is the end of a connection, at the time of an event before it.
+  private func endsConnection(_ index: Int, at event: TraceEvent) -> Bool {
+    guard index < events.count, events[index].link == event.link, events[index].at == event.at else { return false }
+    return events[index].event == .ended || events[index].event == .failed
+  }
+
+  /// Returns whether something was read from the connection of an event after it.
+  private func hasInput(after index: Int) -> Bool {
+    events[(index + 1)...].contains { event in
+      event.link == events[index].link && [.read, .ended, .failed].contains(event.event)
     }
   }
 
@@ -156,7 +187,7 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
   private func drain(_ number: Int, shift: Int64) {
     while next < events.count, let at = events[next].at, events[next].transfer == number {
       now = Self.origin + at + shift
-      apply(events[next], shift: shift)
+      apply(next, shift: shift)
       _ = manual.settle()
       next += 1
     }
@@ -168,14 +199,22 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
   }
 
   /// Performs an event of a connection.
-  private func apply(_ event: TraceEvent, shift: Int64 = 0) {
+  private func apply(_ index: Int, shift: Int64 = 0) {
+    let event = events[index]
     let link = event.link.flatMap { network.links[$0] }
     switch event.event {
     case .used:
       guard link == nil, let number = event.link, let note = event.used else { break }
-      guard let opened = network.open(number, note) else { break }
-      if limited.contains(number) { opened.limitRoom() }
+      guard let opened = network.open(number, note, wasUsed: note.isReused) else { break }
+      if opened.gate != nil { opened.limitFrames() } else if limited.contains(number) { opened.limitRoom() }
       report("connection \(number) to \(note.remoteAddress ?? "the server") opens")
+    case .sent where event.frames != nil:
+      link?.allow(event.frames ?? [])
+      for line in event.frames?.compactMap(\.line) ?? [] { report("sent \(line)") }
+    case .read where event.frames != nil:
+      for line in event.frames?.compactMap(\.line) ?? [] { report("received \(line)") }
+      guard let link, let number = event.link, let frames = frames[number] else { break }
+      link.arrive(link.mapped(frames, of: index))
     case .sent:
       let count = event.byteCount
       link?.makeRoom(for: count)
@@ -188,6 +227,8 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
       report("the server ends the connection")
       link?.finish(with: .end(isClean: event.isClean ?? true))
     case .failed:
+      // A write failed, but bytes or the end were read after it.
+      if link?.gate != nil, hasInput(after: index) { break }
       report("the connection fails")
       link?.finish(with: .failed, event.error?.error ?? .goneBeforeSending)
     case .closed: link?.finish(with: .end(isClean: true))
@@ -205,20 +246,27 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
   }
 
   /// Opens the connection that the transfer uses, if it was opened before the call.
-  private func warmUp(for number: Int, _ request: TransferRequest) {
+  private func warmUp(for number: Int, _ request: TransferRequest, shift: Int64) {
     let own = events[next...].first { $0.transfer == number && $0.event == .used }
     guard let event = own, let link = event.link, network.links[link] == nil, let note = event.used, note.isReused
     else { return }
+    guard let enqueued = events[next].enqueued, let started = events[next].started else { return }
+    // A request that waited for the connection gets it when it is free.
+    if let at = event.at, at > started { return }
+    // The server was last heard from at this time.
+    now = Self.origin + min(enqueued, started, note.session?.heardAt ?? enqueued) + shift
     var other = TransferRequest(head: request.head)
     other.head.method = .get
     other.head.headerFields = [:]
     let job = EngineJob(request: other, asks: .ordinary, own: nil, port: port)
     guard port.start(job) else { return }
     _ = manual.settle()
-    network.open(link, note)?.answersAlone = true
+    let opened = network.open(link, note)
+    opened?.answersAlone = true
     _ = manual.settle()
     if !job.answer.isGiven { job.cancel() }
     _ = manual.settle()
+    opened?.limitFrames()
   }
 }
 
@@ -247,5 +295,9 @@ extension EngineSettings {
     (maximumInterimResponses, maximumContentCodings) = (note.maximumInterimResponses, note.maximumContentCodings)
     maximumDecompressionRatio = note.maximumDecompressionRatio
     idleConnections = note.idleConnections
+    (http2StreamsPerHost, http2StreamsPerConnection) = (note.http2.streamsPerHost, note.http2.streamsPerConnection)
+    http2Liveness.silence = note.http2.silence
+    http2Liveness.answer = note.http2.answer
+    http2Liveness.probe = note.http2.probe
   }
 }

@@ -18,13 +18,24 @@ final class ReplayLink: Link {
   private var latestDelivery: LinkDelivery?
   /// Whether the link answers a request by itself, so that it counts as used before.
   var answersAlone = false
+  /// The sending side of HTTP/2; `nil` over HTTP/1.1.
+  private(set) var gate: ReplayGate?
+  /// Whether the server has acknowledged the settings before the call.
+  private let isAcknowledged: Bool
 
-  init(_ link: TraceLink, on reactor: MemoryReactor) {
+  /// - Parameter wasUsed: whether the link carried other exchanges before it is opened here.
+  init(_ link: TraceLink, wasUsed: Bool, on reactor: MemoryReactor) {
     var facts = LinkFacts()
+    facts.earlierExchanges = wasUsed ? 1 : 0
     (facts.remoteAddress, facts.remotePort, facts.localPort) = (link.remoteAddress, link.remotePort, link.localPort)
     (facts.applicationProtocol, facts.timings) = (link.applicationProtocol, link.timings.timings)
     (facts.hasTLS, facts.readsWhole, facts.isProxied) = (link.hasTLS, link.readsWhole, link.isProxied)
+    if let session = link.session {
+      facts.early = session.frames(isReused: link.isReused)
+      gate = ReplayGate()
+    }
     self.facts = facts
+    isAcknowledged = link.session?.isAcknowledged ?? false
     verdict = link.verdict
     self.reactor = reactor
     descriptor = reactor.open(owner: ReplayNetwork.owner)
@@ -63,11 +74,28 @@ final class ReplayLink: Link {
     noteReadiness()
   }
 
+  /// Accepts only the heads and bodies for which ``allow(_:)`` is called from here on.
+  func limitFrames() { gate?.limit(isAcknowledged: isAcknowledged) }
+
+  /// Returns received bytes with the numbers that streams have here.
+  func mapped(_ frames: ReplayFrames, of event: Int) -> [UInt8] {
+    guard var gate else { return [] }
+    defer { self.gate = gate }
+    return frames.bytes(of: event, through: &gate)
+  }
+
+  func allow(_ frames: [TraceFrame]) {
+    gate?.allow(frames)
+    noteReadiness()
+  }
+
   func deliver(_ delivery: LinkDelivery) { latestDelivery = delivery }
 
   private func noteReadiness() {
     guard !isClosed else { return }
-    reactor.set(descriptor, readable: !incoming.isEmpty || end != nil, writable: room != 0 || failure != nil)
+    reactor.set(
+      descriptor, readable: !incoming.isEmpty || end != nil,
+      writable: room != 0 && gate?.isStuck != true || failure != nil)
   }
 
   // MARK: The engine
@@ -87,20 +115,29 @@ final class ReplayLink: Link {
   func send(_ bytes: UnsafeRawBufferPointer) -> LinkStep {
     if isClosed { return .wait }
     if failure != nil, incoming.isEmpty { return .failed }
-    let count = min(bytes.count, room ?? bytes.count)
+    let count = gate?.pass(bytes) ?? min(bytes.count, room ?? bytes.count)
+    defer { noteReadiness() }
     guard count > 0 else { return .wait }
     if let room { self.room = room - count }
-    if answersAlone {
+    if answersAlone, let answer {
       answersAlone = false
-      arrive(Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8))
+      arrive(answer)
     }
-    noteReadiness()
     return .moved(count)
+  }
+
+  /// The response to the request that the link answers by itself; `nil` before the request was sent.
+  private var answer: [UInt8]? {
+    guard let gate else { return Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8) }
+    // HEADERS that end the stream, with the field 8 of the static table, ":status: 200".
+    guard let stream = gate.opened.last else { return nil }
+    return [0, 0, 1, 1, 5, 0, 0, 0, UInt8(truncatingIfNeeded: stream), 0x88]
   }
 
   var acceptsWrites: Bool { true }
   var hasInput: Bool { !isClosed && (!incoming.isEmpty || end != nil) }
-  var hidesInput: Bool { false }
+  /// The end is read in the same turn as the bytes before it.
+  var hidesInput: Bool { gate != nil && end != nil && !isClosed }
   var mayHaveMore: Bool { hasInput }
   func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool) -> Bool { hasInput }
   func delivery(now: Int64) -> LinkDelivery? { latestDelivery }
@@ -112,5 +149,27 @@ final class ReplayLink: Link {
     isClosed = true
     user = nil
     reactor.close(descriptor)
+  }
+}
+
+extension SessionNote {
+  /// Returns the frames by which a server brings a new connection into this state.
+  ///
+  /// - Parameter isReused: whether the server responds to a request before the call. SETTINGS must come before that.
+  fileprivate func frames(isReused: Bool) -> [UInt8] {
+    guard settings != nil || isReused else { return [] }
+    var bytes: [UInt8] = []
+    let entries = (settings ?? []).filter { $0.count == 2 }
+    bytes += Self.bytes(6 * entries.count, 3) + [HTTP2FrameType.settings.rawValue, 0, 0, 0, 0, 0]
+    for entry in entries { bytes += Self.bytes(entry[0], 2) + Self.bytes(entry[1], 4) }
+    if isAcknowledged { bytes += [0, 0, 0, HTTP2FrameType.settings.rawValue, 1, 0, 0, 0, 0] }
+    let more = window - 65_535
+    if more > 0 { bytes += [0, 0, 4, HTTP2FrameType.windowUpdate.rawValue, 0, 0, 0, 0, 0] + Self.bytes(more, 4) }
+    return bytes
+  }
+
+  /// Returns the last bytes of a number, the highest first.
+  private static func bytes(_ number: Int, _ count: Int) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: number >> (8 * (count - 1 - $0))) }
   }
 }

@@ -18,11 +18,12 @@ final class ReplayNetwork: LoopGuest, Connector {
 
   /// Opens a link for the oldest dial.
   ///
+  /// - Parameter wasUsed: whether the link carried other exchanges before.
   /// - Returns: `nil` if the engine dials none.
-  func open(_ number: UInt64, _ note: TraceLink) -> ReplayLink? {
+  func open(_ number: UInt64, _ note: TraceLink, wasUsed: Bool = false) -> ReplayLink? {
     guard !dials.isEmpty else { return nil }
     let dial = dials.removeFirst()
-    let link = ReplayLink(note, on: reactor)
+    let link = ReplayLink(note, wasUsed: wasUsed, on: reactor)
     links[number] = link
     dial.owner.linkOpened(dial.id, link)
     return link

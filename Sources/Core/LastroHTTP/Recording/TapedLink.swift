@@ -3,8 +3,8 @@
 internal import Lastro
 internal import Synchronization
 
-/// A link whose bytes are recorded on the tape of the exchange that uses it, if its call is recorded. Only HTTP/1.1 is
-/// recorded, over which an exchange has the link to itself.
+/// A link whose bytes are recorded on the tapes of the exchanges that use it, if their calls are recorded. Over HTTP/1.1
+/// an exchange has the link to itself; over HTTP/2 each gets its part of the frames.
 final class TapedLink: Link {
   private static let latest = Atomic<UInt64>(0)
 
@@ -13,8 +13,10 @@ final class TapedLink: Link {
   private let number = TapedLink.latest.wrappingAdd(1, ordering: .relaxed).newValue
   // Unowned, as for every link: the user closes its link before it is released.
   private unowned var connection: HTTPConnection?
-  /// The tape of the latest exchange.
+  /// The tape of the latest exchange over HTTP/1.1.
   private var tape: TransferTape?
+  /// The frames of HTTP/2; `nil` over HTTP/1.1, and before the first bytes.
+  private var frames: HTTP2Tape?
 
   init(_ base: any Link, openedAt: Int64) {
     self.base = base
@@ -26,22 +28,51 @@ final class TapedLink: Link {
     base.attach(user)
   }
 
-  /// Records an event for the current exchange.
+  /// Records an event for the current exchange, or over HTTP/2 for the calls that use the connection.
   private func note(_ event: @autoclosure () -> LinkEvent) {
-    guard let connection, let exchange = (connection.session as? HTTP1Session)?.exchange,
-      let current = exchange.job.request.tape
+    guard let connection else { return }
+    if let frames {
+      let followers = frames.currentFollowers()
+      if followers.isEmpty { return }
+      let event = event()
+      for tape in followers { tape.note(event, link: number, at: connection.host.engine.now) }
+      return
+    }
+    guard let exchange = (connection.session as? HTTP1Session)?.exchange, let current = exchange.job.request.tape
     else { return }
     if tape !== current {
       tape = current
-      exchange.recordBeginning(on: current)
-      let note = LinkNote(
-        openedAt: openedAt, isReused: connection.isReused, verdict: exchange.verdict ?? .plain, hasTLS: facts.hasTLS,
-        readsWhole: facts.readsWhole, isProxied: facts.isProxied, applicationProtocol: facts.applicationProtocol,
-        remoteAddress: facts.remoteAddress, remotePort: facts.remotePort, localPort: facts.localPort,
-        timings: facts.timings)
-      current.note(.used(note), link: number, at: exchange.now)
+      noteUse(of: exchange, isReused: connection.isReused, on: current, session: nil)
     }
     current.note(event(), link: number, at: exchange.now)
+  }
+
+  /// Records that an exchange begins to use the link.
+  private func noteUse(of exchange: Exchange, isReused: Bool, on tape: TransferTape, session: SessionNote?) {
+    exchange.recordBeginning(on: tape)
+    let note = LinkNote(
+      openedAt: openedAt, isReused: isReused, verdict: exchange.verdict ?? .plain, hasTLS: facts.hasTLS,
+      readsWhole: facts.readsWhole, isProxied: facts.isProxied, applicationProtocol: facts.applicationProtocol,
+      remoteAddress: facts.remoteAddress, remotePort: facts.remotePort, localPort: facts.localPort,
+      timings: facts.timings, session: session)
+    tape.note(.used(note), link: number, at: exchange.now)
+  }
+
+  /// Records bytes that were sent or received.
+  private func noteBytes(_ bytes: UnsafeRawBufferPointer, isSent: Bool) {
+    guard let multiplexer = connection?.session as? HTTP2Multiplexer else {
+      return note(isSent ? .sent(Array(bytes)) : .read(Array(bytes)))
+    }
+    let frames = frames ?? HTTP2Tape(early: facts.early)
+    self.frames = frames
+    let shares = frames.pieces(of: bytes, isSent: isSent) { stream in
+      guard let exchange = multiplexer.exchange(on: stream), let tape = exchange.job.request.tape else { return nil }
+      noteUse(
+        of: exchange, isReused: exchange.isOnReused, on: tape, session: frames.note(heardAt: multiplexer.heardAt))
+      return tape
+    }
+    let now = multiplexer.connection.host.engine.now
+    for (tape, pieces) in shares { tape.note(.frames(isSent: isSent, pieces), link: number, at: now) }
   }
 
   // MARK: Bytes
@@ -49,7 +80,7 @@ final class TapedLink: Link {
   func receive(into space: UnsafeMutableRawBufferPointer) -> LinkStep {
     let step = base.receive(into: space)
     switch step {
-    case .moved(let count): note(.read(Array(space[..<count])))
+    case .moved(let count): noteBytes(UnsafeRawBufferPointer(rebasing: space[..<count]), isSent: false)
     case .wait: break
     case .end(let isClean): note(.ended(isClean: isClean))
     case .failed: note(.failed(base.failure ?? .goneBeforeSending))
@@ -60,7 +91,7 @@ final class TapedLink: Link {
   func send(_ bytes: UnsafeRawBufferPointer) -> LinkStep {
     let step = base.send(bytes)
     switch step {
-    case .moved(let count): note(.sent(Array(bytes[..<count])))
+    case .moved(let count): noteBytes(UnsafeRawBufferPointer(rebasing: bytes[..<count]), isSent: true)
     case .wait: note(.blocked)
     case .end(let isClean): note(.ended(isClean: isClean))
     case .failed: note(.failed(base.failure ?? .goneBeforeSending))
@@ -79,7 +110,11 @@ final class TapedLink: Link {
   }
 
   func close() {
-    if let connection { tape?.note(.closed, link: number, at: connection.host.engine.now) }
+    if frames != nil {
+      note(.closed)
+    } else if let connection {
+      tape?.note(.closed, link: number, at: connection.host.engine.now)
+    }
     tape = nil
     base.close()
   }
@@ -113,7 +148,11 @@ extension Exchange {
       maximumInterimResponses: settings.maximumInterimResponses,
       maximumContentCodings: settings.maximumContentCodings,
       maximumDecompressionRatio: settings.maximumDecompressionRatio, streamBufferBytes: settings.streamBufferBytes,
-      idleConnections: settings.idleConnections)
+      idleConnections: settings.idleConnections,
+      http2: .init(
+        streamsPerHost: settings.http2StreamsPerHost, streamsPerConnection: settings.http2StreamsPerConnection,
+        silence: settings.http2Liveness.silence, answer: settings.http2Liveness.answer,
+        probe: settings.http2Liveness.probe))
     tape.note(.began(enqueuedAt: job.enqueuedAt, startedAt: startedAt, settings: note), at: now)
   }
 }

@@ -14,8 +14,8 @@ struct ReplayCommand: AsyncParsableCommand {
     abstract: "Runs a recorded call again, without a network, and prints its ledger.",
     discussion: """
       FILE is a trace that CallRecorder or 'lastro fetch --record' wrote. The call gets the recorded times, random \
-      numbers, requests and decisions, and the engine reads the recorded bytes. Transfers whose bytes are not in the \
-      trace, such as those over HTTP/2 or from a cache, get their recorded outcome.
+      numbers, requests and decisions, and the engine reads the recorded bytes and frames. Transfers whose bytes are \
+      not in the trace, such as those from a cache, get their recorded outcome.
 
       EXIT STATUS: 0 if the ledger is that of the call, or with --if or --without; 1 if it differs, or FILE cannot be \
       replayed; 64 for a command line that is not understood.
@@ -38,7 +38,7 @@ struct ReplayCommand: AsyncParsableCommand {
       """)
   var changes: [String] = []
   @Option(
-    help: "Layer whose refusals are left out: breaker, limiter or pacer. Repeatable.")
+    help: "Layer whose refusals or answers are left out: breaker, limiter, pacer or cache. Repeatable.")
   var without: [String] = []
   @Flag(help: "Print each event, and wait for Enter before the next one.")
   var step = false
@@ -87,8 +87,9 @@ struct ReplayCommand: AsyncParsableCommand {
       case "breaker": variation.without.insert(FailureCode(rawValue: "circuit_open"))
       case "limiter": variation.without.insert(FailureCode(rawValue: "concurrency_limited"))
       case "pacer": variation.without.insert(FailureCode(rawValue: "rate_limited"))
+      case "cache": variation.withoutCache = true
       default:
-        throw ValidationError("--without \(layer.onOneLine) is unknown; write breaker, limiter or pacer.")
+        throw ValidationError("--without \(layer.onOneLine) is unknown; write breaker, limiter, pacer or cache.")
       }
     }
     return variation

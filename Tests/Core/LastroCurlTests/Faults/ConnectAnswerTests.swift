@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The answers of an HTTP proxy to CONNECT, as far as libcurl reads them.
-@Suite("Faults: responses to CONNECT", .timeLimit(.minutes(5)))
+@Suite("Faults: responses to CONNECT", .replayed, .timeLimit(.minutes(5)))
 struct ConnectAnswerTests {
   @Test("An interim response to CONNECT is treated as a refusal (libcurl 7.88), and nothing is sent")
   func interim() async throws {
@@ -22,7 +22,7 @@ struct ConnectAnswerTests {
     request.connection = ConnectionOptions()
     request.connection?.proxy = .url(proxy.baseURL)
     request.deadline = .seconds(60)
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let asked = request
     let error = try await #require(throws: TransportError.self) { try await engine.execute(asked) }
     #expect(error.words == "proxy/proxy_refused" && !error.requestSent)

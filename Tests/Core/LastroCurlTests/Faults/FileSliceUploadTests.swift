@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Faults: retries of a slice of a file", .timeLimit(.minutes(5)))
+@Suite("Faults: retries of a slice of a file", .replayed, .timeLimit(.minutes(5)))
 struct FileSliceUploadTests {
   private static let content = noise(300_000)
 
@@ -34,7 +34,7 @@ struct FileSliceUploadTests {
     configuration.interceptors = [
       RetryInterceptor(policy: .backoff(.constant(delay: .seconds(0), until: .maxRetries(1))), eligibility: .any)
     ]
-    return try .direct(configuration: configuration)
+    return try .direct(configuration: configuration.replayed)
   }
 
   @Test("A retry sends the same slice with the same Content-Length")

@@ -11,7 +11,7 @@ import Testing
 /// Heads that begin with a folded line, in every position where an engine may receive one after good answers. libcurl
 /// 7.88 appends such a line to the last field of the handle's previous transfer, which is freed memory. Each case runs
 /// in a process of its own.
-@Suite("Faults: a folded line before the first field", .timeLimit(.minutes(5)))
+@Suite("Faults: a folded line before the first field", .replayed, .timeLimit(.minutes(5)))
 struct FoldedLineTests {
   @Test(
     "A fold before the first field fails its own request with a typed error, and no other",
@@ -58,7 +58,7 @@ enum FoldedLine: String, CaseIterable, Codable, Sendable {
     adapting adapt: (inout TransferRequest) -> Void = { _ in }
   ) async throws {
     let server = try Self.server(evil)
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     for _ in 0..<good { #expect(await engine.outcome(server, adapting: adapt) == .answered(200, "fine")) }
     let outcome = await engine.outcome(server, "/folded", adapting: adapt)
     #expect(outcome == .failed("response/malformed_response"))
@@ -123,7 +123,7 @@ enum FoldedLine: String, CaseIterable, Codable, Sendable {
         }
       }
     }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     let task = Task { await engine.outcome(server, "/stalls") }
     try await server.waitForRequests(count: 1)
     task.cancel()
@@ -153,7 +153,7 @@ enum FoldedLine: String, CaseIterable, Codable, Sendable {
       _ = try connection.readHead()
       try connection.write("HTTP/1.1 403 No\r\n x: folded\r\nContent-Length: 2\r\n\r\nno")
     }
-    let engine = try CurlTransport()
+    let engine = try LinkKind.current.engine()
     for _ in 0..<2 {
       for (proxy, expected) in [(good, Outcome.answered(200, "fine")), (evil, .failed("proxy/proxy_refused"))] {
         let outcome = await engine.outcome(server) {

@@ -8,14 +8,14 @@ import TestSupport
 import Testing
 
 /// Hedged requests over the engine, as the server sees them.
-@Suite("Faults: hedging", .timeLimit(.minutes(5)))
+@Suite("Faults: hedging", .replayed, .timeLimit(.minutes(5)))
 struct HedgingFaultTests {
   private static func stack(_ clock: ManualClock) throws -> CurlNetworkStack {
     var configuration = StackConfiguration.patient
     configuration.timeSource = clock.timeSource
     let hedger = try Hedger(delay: .fixed(.milliseconds(100)), time: clock.timeSource)
     configuration.resilience = Resilience(hedger: hedger)
-    return try .direct(configuration: configuration)
+    return try .direct(configuration: configuration.replayed)
   }
 
   @Test(

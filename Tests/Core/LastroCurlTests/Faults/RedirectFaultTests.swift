@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Servers that redirect clients to forbidden places.
-@Suite("Faults: redirects", .timeLimit(.minutes(5)))
+@Suite("Faults: redirects", .replayed, .timeLimit(.minutes(5)))
 struct RedirectFaultTests {
   private static func redirect(_ location: String, status: Int = 302) -> LoopbackResponse {
     LoopbackResponse(status: status, headers: ["Location": location])
@@ -22,7 +22,7 @@ struct RedirectFaultTests {
     // No test of this suite is about time, and the machine may be busy.
     configuration.timeouts = try Timeouts(connect: .seconds(60), total: .seconds(200))
     adapt(&configuration)
-    let stack = try CurlNetworkStack(configuration: configuration)
+    let stack = try CurlNetworkStack(configuration: configuration.replayed)
     let resource = RawHTTPResource.raw(try ResourceRequest(url: url, headers: headers))
     return try await #require(throws: HTTPFetchError<any Error>.self) { try await stack.fetch(resource) }
   }
@@ -75,7 +75,7 @@ struct RedirectFaultTests {
     engine.connection.tls.roots = .pem(Array(authority.rootPEM.utf8))
     var configuration = StackConfiguration()
     configuration.redirects = .follow(allowsInsecure: isAllowed)
-    let stack = try CurlNetworkStack(engine, configuration: configuration)
+    let stack = try CurlNetworkStack(engine, configuration: configuration.replayed)
     let resource = RawHTTPResource.raw(try ResourceRequest(url: secure.baseURL, headers: ["Authorization": "secret"]))
     if isAllowed {
       let value = try await stack.fetch(resource)
@@ -101,7 +101,7 @@ struct RedirectFaultTests {
     }
     var configuration = StackConfiguration()
     configuration.interceptors = [AddsCredentials()]
-    let stack = try CurlNetworkStack(configuration: configuration)
+    let stack = try CurlNetworkStack(configuration: configuration.replayed)
     let value = try await stack.fetch(
       .raw(
         ResourceRequest(
@@ -122,7 +122,7 @@ struct RedirectFaultTests {
     let server = try LoopbackServer.http { request in
       request.path == "/end" ? .text("fine") : Self.redirect("/end", status: status)
     }
-    let stack = try CurlNetworkStack()
+    let stack = try CurlNetworkStack(configuration: StackConfiguration().replayed)
     _ = try await stack.fetch(
       .raw(ResourceRequest(method: .post, url: server.baseURL + "/start", body: .raw("hello"))))
     let isKept = status >= 307

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Invalid requests are refused with a typed error before a connection is opened.
-@Suite("Faults: invalid requests", .timeLimit(.minutes(5)))
+@Suite("Faults: invalid requests", .replayed, .timeLimit(.minutes(5)))
 struct RequestRefusalTests {
   struct Input: Sendable, CustomTestStringConvertible {
     var testDescription: String
@@ -102,7 +102,7 @@ struct RequestRefusalTests {
   @Test("An invalid request is refused before anything is sent", arguments: inputs)
   func refused(_ input: Input) async throws {
     let server = try LoopbackServer.http { _ in .text("fine") }
-    let stack = try CurlNetworkStack()
+    let stack = try CurlNetworkStack(configuration: StackConfiguration().replayed)
     let base = server.baseURL, port = server.port
     let resource = RawHTTPResource(baseRequestMaking: BaseRequestMaking { try input.make(base, port) })
     let error = try await #require(throws: HTTPFetchError<any Error>.self) { try await stack.fetch(resource) }

@@ -11,14 +11,14 @@ import Testing
 
 /// Servers that read slowly or not at all. Their receive buffers are small and they read in small steps, so the whole
 /// body is in the client's kernel at once, as on a slow line.
-@Suite("Faults: slow networks and stalled servers", .timeLimit(.minutes(5)))
+@Suite("Faults: slow networks and stalled servers", .replayed, .timeLimit(.minutes(5)))
 struct SlowLineTests {
   /// A body smaller than the kernel's buffers, so that the last write completes long before the last byte has left.
   private static let body = [UInt8](repeating: 7, count: 120_000)
   private static let second = HTTP2Time.second
 
-  private func engine(_ adapt: (inout CurlConfiguration) -> Void = { _ in }) throws -> CurlTransport {
-    try CurlTransport.with {
+  private func engine(_ adapt: (inout CurlConfiguration) -> Void = { _ in }) throws -> any LinkedEngine {
+    try LinkKind.current.engine {
       $0.loops = 1
       $0.connection.httpVersion = .http2
       adapt(&$0)

@@ -5,6 +5,7 @@ import Foundation
 import HTTPTypes
 import Lastro
 import LastroCurl
+import LastroEveryday
 import LastroHTTP
 import LastroResilience
 import LastroTesting
@@ -117,19 +118,6 @@ struct CallReplayTests {
     try await calls.expectEqualReplay()
   }
 
-  @Test("Over HTTP/2, each transfer of a replay has its recorded outcome")
-  func multiplexed() async throws {
-    let calls = try RecordedCalls()
-    let authority = try CertificateAuthority()
-    let server = try LoopbackServer.http2(tls: LoopbackTLS(authority.issue(hosts: ["localhost"]))) { request in
-      request.path == "/a" ? LoopbackResponse(status: 302, headers: ["Location": "/b"]) : .text("fine")
-    }
-    let stack = try calls.stack([], { $0.connection.tls.roots = .pem(Array(authority.rootPEM.utf8)) })
-    let answer = try await stack.send(.get, "https://localhost:\(server.port)/a")
-    #expect(answer.response.facts.httpVersion == "2")
-    try await calls.expectEqualReplay(onEngine: false)
-  }
-
   @Test("A compressed body is replayed without its content")
   func compressed() async throws {
     let calls = try RecordedCalls()
@@ -143,7 +131,7 @@ struct CallReplayTests {
   }
 
   /// The text "hello" in a stored block.
-  private static let gzip: [UInt8] =
+  static let gzip: [UInt8] =
     [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 1, 5, 0, 0xFA, 0xFF] + Array("hello".utf8)
     + [0x86, 0xA6, 0x10, 0x36, 5, 0, 0, 0]
 
@@ -198,6 +186,34 @@ struct CallReplayTests {
     variation.without = [.circuitOpen]
     let open = try await calls.replay(variation)
     #expect(open.ledger.contains("the request would be sent here"), "\(open.ledger)")
+  }
+
+  @Test("Without the cache, the request that it answered would be sent")
+  func withoutCache() async throws {
+    let calls = try RecordedCalls()
+    let server = try LoopbackServer.http { _ in .text("fine").adding("Cache-Control", "max-age=600") }
+    let stack = try calls.stack(adapting: { $0.cache = HTTPCache() })
+    _ = try await stack.send(.get, server.baseURL)
+    _ = try await stack.send(.get, server.baseURL)
+    #expect(server.requests.count == 1)
+    try await calls.expectEqualReplay(onEngine: false)
+    var variation = ReplayVariation()
+    variation.withoutCache = true
+    let sent = try await calls.replay(variation)
+    #expect(sent.ledger.contains("the request would be sent here"), "\(sent.ledger)")
+  }
+
+  @Test("The opinion of each interceptor on a failure is reported")
+  func opinions() async throws {
+    let calls = try RecordedCalls()
+    let server = try server([503])
+    _ = try await calls.stack([.retry]).send(.get, server.baseURL)
+    let lines = EventRecorder<String>()
+    _ = try await RecordedCalls.replay(calls.text()) { lines.record($0) }
+    #expect(
+      lines.events.contains { $0.hasPrefix("interceptor: ") && $0.contains(" wants a retry after ") }, "\(lines.events)"
+    )
+    try await calls.expectEqualReplay()
   }
 
   @Test("Each event is reported, from the start of the call to its end")

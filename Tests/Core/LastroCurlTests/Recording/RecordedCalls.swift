@@ -56,11 +56,13 @@ struct RecordedCalls {
     return await replay.run()
   }
 
-  /// Replays the latest trace, and asserts that its ledger is that of the recorded call.
+  /// Replays a trace, by default the latest one, and asserts that its ledger is that of the recorded call.
   ///
   /// - Parameter onEngine: whether the engine must perform all transfers.
-  func expectEqualReplay(onEngine: Bool = true, sourceLocation: SourceLocation = #_sourceLocation) async throws {
-    let text = try text()
+  func expectEqualReplay(
+    of trace: String? = nil, onEngine: Bool = true, sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws {
+    let text = try trace ?? text()
     let outcome = try await Self.replay(text)
     let recorded = try CallTrace(reading: text)
     #expect(outcome.ledger == recorded.ledger, sourceLocation: sourceLocation)

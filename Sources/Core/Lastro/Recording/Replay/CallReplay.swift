@@ -103,7 +103,8 @@ package struct CallReplay: Sendable {
     configuration.observers = [ReplayObserver(clock: clock, progress: progress, report: report)]
     if head.signs { configuration.signers = [ReplaySigner()] }
     let interceptor = ReplayInterceptor(
-      call: call, variation: variation, quota: configuration.retryQuota, hooksWait: head.waitingHooks != 0)
+      call: call, variation: variation, quota: configuration.retryQuota, hooksWait: head.waitingHooks != 0,
+      report: report)
     let variation = variation
     let maker: BaseRequestMaking<ResourceRequest> =
       head.makerWaits
@@ -193,6 +194,7 @@ private struct ReplayInterceptor: HTTPResourceInterceptor {
   let variation: ReplayVariation
   let quota: RetryQuota?
   let hooksWait: Bool
+  let report: @Sendable (String) -> Void
 
   func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
@@ -216,6 +218,7 @@ private struct ReplayInterceptor: HTTPResourceInterceptor {
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext
   ) async -> Retry.Action {
+    for opinion in call.attempt(context.attempt)?.opinions ?? [] { report("interceptor: \(opinion)") }
     if variation.retriesNothing { return .none }
     if let quota, let origin = request.flatMap({ Origin($0.head) }) {
       // Other calls may have used the quota in the meantime.
@@ -245,6 +248,7 @@ private struct ReplayTransport: Transport {
     let transfer = transfers[index]
     if let tokens = transfer.tokens, let origin = Origin(request.head) { quota?.set(tokens, for: origin) }
     if let code = outcome.error?.code, variation.without.contains(code) { throw .notRecorded }
+    if variation.withoutCache, outcome.facts?.facts.isFromCache == true { throw .notRecorded }
     if case .stream(_, _, let open) = request.body.source, outcome.error?.requestSent ?? true {
       // The pipeline must see that the body was read.
       _ = try? await open()()

@@ -16,6 +16,8 @@ struct RecordedCall: Sendable {
   struct Attempt: Sendable {
     var transfers: [Transfer] = []
     var end: TraceEvent?
+    /// The opinions of the interceptors on its failure.
+    var opinions: [String] = []
     /// The wait before the next attempt; `nil` if there was none.
     var retry: TraceEvent?
   }
@@ -43,6 +45,7 @@ struct RecordedCall: Sendable {
         change { $0.engineTransfer = reached.count == 1 && reached[0] > 0 ? reached[0] : nil }
       case .transferEnded: change { $0.outcome = event }
       case .attemptEnded: if !attempts.isEmpty { attempts[attempts.count - 1].end = event }
+      case .opinion: if let text = event.text, !attempts.isEmpty { attempts[attempts.count - 1].opinions.append(text) }
       case .retryScheduled: if !attempts.isEmpty { attempts[attempts.count - 1].retry = event }
       case .random:
         if let bits = event.random { randoms.append(bits) }

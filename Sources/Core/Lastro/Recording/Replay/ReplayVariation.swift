@@ -13,6 +13,8 @@ package struct ReplayVariation: Sendable, Equatable {
   package var maximumAttempts: Int?
   /// The codes of refusals by a layer that is left out. Default none.
   package var without: Set<FailureCode> = []
+  /// Whether the answers of a cache are left out. Default false.
+  package var withoutCache = false
 
   package init() {}
 
