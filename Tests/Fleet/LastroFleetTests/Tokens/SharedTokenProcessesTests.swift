@@ -85,10 +85,14 @@ struct SharedTokenProcessesTests {
     arguments: [false, true])
   func killed(inRedis: Bool) async throws {
     let endpoint = FamilyEndpoint(isLenient: true, isRunning: Self.isRunning)
-    let url = try Self.server(endpoint).baseURL
+    let server = try Self.server(endpoint)
+    defer { server.stop() }
+    let url = server.baseURL
     let directory = try PeerDirectory()
     let peer = inRedis ? try await RedisPeer.start() : nil
     let store = peer.map { "redis://127.0.0.1:\($0.port)" } ?? "\(directory.path)/tokens"
+    // The error of a fault in the test itself, which the processes would not show.
+    try await Self.run(calls: 1, server: url, store: store)
     try await withThrowingTaskGroup { group in
       for process in 0..<Self.processes {
         group.addTask {
