@@ -47,7 +47,8 @@ extension Pacer {
     return try sharing { (pace, time, random) throws(ConfigurationError) in
       guard let pace else {
         throw ConfigurationError(
-          "the pacer has no pace to share", hint: "give perSecond, and share the pacer that you made with it")
+          "the pacer has no pace to share",
+          hint: "make the pacer with a number of requests per second, and share it then")
       }
       return SharedQuota(
         name, in: store, QuotaTerms(pace, whenUnshared), logger: logger, time: time, random: random)

@@ -204,7 +204,7 @@ struct SharedQuotaTests {
     let file = store
     #expect(
       message { try Pacer().shared(in: file, as: "api", whenUnshared: .wait) }
-        == "the pacer has no pace to share (give perSecond, and share the pacer that you made with it)")
+        == "the pacer has no pace to share (make the pacer with a number of requests per second, and share it then)")
     #expect(
       message { try pacer.shared(in: file, as: "api", whenUnshared: .fraction(of: 0)) }
         == "fraction(of: 0) is out of range (1 to 10000) "
