@@ -39,18 +39,8 @@ package struct PrivateFile: Sendable {
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size <= Self.maximumBytes
     else { throw .unfit }
-    var bytes: [UInt8] = []
-    while bytes.count <= Self.maximumBytes {
-      var reason: Int32 = 0
-      let piece = [UInt8](unsafeUninitializedCapacity: 65_536) { space, count in
-        let taken = uninterrupted { Glibc.read(descriptor, space.baseAddress, space.count) }
-        if taken < 0 { reason = errno }
-        count = max(taken, 0)
-      }
-      // A read error must not look like the end of the file: the data after it would count as never written.
-      guard reason == 0 else { throw .unreadable("cannot read", reason) }
-      if piece.isEmpty { break }
-      bytes += piece
+    guard let bytes = [UInt8](readingFrom: descriptor, upTo: Self.maximumBytes) else {
+      throw .unreadable("cannot read", errno)
     }
     guard bytes.count <= Self.maximumBytes else { throw .unfit }
     guard let text = String(validating: bytes, as: UTF8.self) else { throw .notText }

@@ -60,15 +60,9 @@ enum WatchedFile {
 
   static func answer(at path: String, _ origin: Origin?) -> EndpointSource.Answer {
     let descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-    guard descriptor >= 0 else { return .failure("the file cannot be read: \(String(cString: strerror(errno)))") }
-    defer { close(descriptor) }
-    var bytes: [UInt8] = []
-    while bytes.count <= mostBytes {
-      let piece = [UInt8](unsafeUninitializedCapacity: 65_536) { memory, count in
-        count = max(0, uninterrupted { read(descriptor, memory.baseAddress, 65_536) })
-      }
-      if piece.isEmpty { break }
-      bytes += piece
+    defer { if descriptor >= 0 { close(descriptor) } }
+    guard descriptor >= 0, let bytes = [UInt8](readingFrom: descriptor, upTo: mostBytes) else {
+      return .failure("the file cannot be read: \(String(cString: strerror(errno)))")
     }
     guard bytes.count <= mostBytes else { return .failure("the file is larger than 1 MiB") }
     return answer(to: String(decoding: bytes, as: UTF8.self), origin)

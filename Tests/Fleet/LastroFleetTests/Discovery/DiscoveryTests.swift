@@ -227,6 +227,11 @@ struct FileDiscoveryTests {
     try FileManager.default.removeItem(atPath: path)
     try await look()
     #expect(set.discovery.failure?.hasPrefix("the file cannot be read: ") == true)
+    // A directory can be opened, but not read.
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    try await look()
+    #expect(set.discovery.failure?.hasPrefix("the file cannot be read: Is a directory") == true)
+    try FileManager.default.removeItem(atPath: path)
     #expect(members(set) == ["10.0.0.1", "10.0.0.2:8443"])
     try write("10.0.0.3")
     try await look()

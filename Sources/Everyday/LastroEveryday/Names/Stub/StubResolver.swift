@@ -67,7 +67,7 @@ public struct StubResolver: NameResolver {
   public func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName {
     if name.isIPAddress { return try ResolvedName(addresses: [name.text]) }
     if let special = SpecialName(name.text) { return try ResolvedName(addresses: special.addresses) }
-    let hosts = HostsTable(SmallFile.bytes(of: files.hosts, atMost: HostsTable.mostBytes))
+    let hosts = HostsTable(ResolverFile.bytes(of: files.hosts, atMost: HostsTable.mostBytes))
     let known = (hosts.addresses(of: name.text) ?? []).filter { (try? HostName($0))?.isIPAddress == true }
     if !known.isEmpty { return try ResolvedName(addresses: known) }
     let found = try await firstFound(name.text) { candidate, settings in await addresses(of: candidate, settings) }
@@ -98,7 +98,7 @@ public struct StubResolver: NameResolver {
 
   private enum Finding<Found: Sendable>: Sendable {
     case found(Found)
-    /// The name has no such record, or does not exist. The value stands for that.
+    /// The name has no such record, or does not exist. The value is the answer that reports this.
     case absent(Found?)
     /// No server gives an answer. If a server responded at all, the next name is tried.
     case failed(TransportError, responded: Bool)
@@ -108,7 +108,7 @@ public struct StubResolver: NameResolver {
   private func firstFound<Found: Sendable>(
     _ name: String, _ look: (String, ResolverSettings) async -> Finding<Found>
   ) async throws(TransportError) -> Found? {
-    let settings = ResolverSettings(SmallFile.bytes(of: files.settings, atMost: ResolverSettings.mostBytes))
+    let settings = ResolverSettings(ResolverFile.bytes(of: files.settings, atMost: ResolverSettings.mostBytes))
     var failure: TransportError?
     var absence: Found?
     for candidate in settings.candidates(for: name) {
