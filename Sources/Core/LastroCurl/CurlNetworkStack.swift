@@ -184,7 +184,7 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   /// Serves ``snapshot`` on a Unix socket until the task is cancelled; see `TransportNetworkStack.serveSnapshot`.
   ///
   /// ```swift
-  /// async let _ = try stack.serveSnapshot(at: "/run/shop/lastro.sock")
+  /// let serving = Task { try await stack.serveSnapshot(at: "/run/shop/lastro.sock") }
   /// ```
   ///
   /// - Parameter path: the path of the socket.
@@ -205,8 +205,10 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   ///
   /// - Parameters:
   ///   - urls: the URLs of the servers; only scheme, host and port are used. Default: the base URL of the stack.
-  ///   - connections: the number of connections to each server, from 1 to ``CurlConfiguration/connectionsPerHost``.
-  ///     Default 1. To a server with HTTP/2, one connection is opened, whatever the number.
+  ///   - connections: the number of connections to each server: at least 1, and at most as many as the engine keeps
+  ///     (``CurlConfiguration/connectionsPerHost``, of which a host's home has three quarters if there are several loops,
+  ///     and ``CurlConfiguration/idleConnections``). Default 1. To a server with HTTP/2, one connection is opened,
+  ///     whatever the number.
   ///   - connection: the connection options. Default: the engine's own options.
   ///   - timeout: the limit of the whole operation. Default 10 s; a value that is not positive fails with
   ///     `request/invalid_option`.

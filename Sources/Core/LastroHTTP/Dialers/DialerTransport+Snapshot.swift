@@ -3,5 +3,5 @@
 package import Lastro
 
 extension DialerTransport: SnapshotSource {
-  package func snapshotParts() -> [StackSnapshot.Part] { startedPort.map { PoolCounts.parts(of: [$0]) } ?? [] }
+  package func snapshotParts() -> [StackSnapshot.Part] { openedPort.map { PoolCounts.parts(of: [$0]) } ?? [] }
 }

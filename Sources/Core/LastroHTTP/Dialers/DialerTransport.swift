@@ -86,10 +86,10 @@ public final class DialerTransport: Transport {
       request, own: request.connection.map { SharedOptions($0) }, asks: request.asks)
   }
 
-  /// Returns the engine, which is opened with the first call.
-  /// The engine, if a request has started it.
-  var startedPort: EnginePort? { engine.withLock { try? $0?.get() } }
+  /// The engine, if a request has opened it.
+  var openedPort: EnginePort? { engine.withLock { try? $0?.get() } }
 
+  /// Returns the engine, which is opened with the first call.
   func port() throws(TransportError) -> EnginePort {
     try engine.withLock { engine throws(TransportError) in
       if let engine { return try engine.get() }

@@ -89,7 +89,7 @@ final class HTTPEngine {
   /// Begins a job with the engine's own options if a connection is free for it, so that it neither dials nor waits.
   /// Returns false if the job was not begun.
   func beginAtOnce(_ job: EngineJob) -> Bool {
-    guard !isShutDown, job.upload == nil, job.usesDefaultOptions,
+    guard !isShutDown, job.upload == nil, job.usesDefaultOptions, job.wantedConnections == nil,
       let host = defaultPartition?.hosts[HostKey(job.request)], host.machine.mayServeAlone
     else { return false }
     context.updateNow()

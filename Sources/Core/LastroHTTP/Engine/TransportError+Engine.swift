@@ -21,8 +21,9 @@ extension TransportError {
   /// Returns the error of a warm-up with a number of connections that the engine would not keep.
   static func cannotKeepOpen(_ count: Int, most: Int) -> TransportError {
     refused(
-      .invalidOption, "\(count) connections cannot be opened in advance: the engine keeps 1 to \(most) to a server",
-      hint: "ask for fewer, or change the limits of connections to a host and of idle connections")
+      .invalidOption, "\(count) connections cannot be opened in advance: the engine keeps at most \(most) to a server",
+      hint: count < 1
+        ? "give 1 or more" : "give fewer, or raise the limits of connections to a host and of idle connections")
   }
 
   package static let answerTaken = TransportError(

@@ -15,4 +15,11 @@ package struct HostKey: Hashable {
     authority = request.head.authority ?? ""
     member = request.member
   }
+
+  /// Hashes the address only if there is one: most requests have none, and the hash is part of every request's cost.
+  package func hash(into hasher: inout Hasher) {
+    hasher.combine(isTLS)
+    hasher.combine(authority)
+    if let member { hasher.combine(member) }
+  }
 }

@@ -16,7 +16,7 @@ final class ReplayLink: Link {
   /// The number of bytes that are accepted; `nil` for any number.
   private var room: Int?
   private var latestDelivery: LinkDelivery?
-  /// Whether the link answers a request by itself, so that it counts as used before.
+  /// Whether the link responds to a request in place of the recorded server, so that it counts as used before.
   var answersAlone = false
   /// The sending side of HTTP/2; `nil` over HTTP/1.1.
   private(set) var gate: ReplayGate?
@@ -126,7 +126,7 @@ final class ReplayLink: Link {
     return .moved(count)
   }
 
-  /// The response to the request that the link answers by itself; `nil` before the request was sent.
+  /// The link's own response, in place of the recorded server's; `nil` before the request was sent.
   private var answer: [UInt8]? {
     guard let gate else { return Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8) }
     // HEADERS that end the stream, with the field 8 of the static table, ":status: 200".

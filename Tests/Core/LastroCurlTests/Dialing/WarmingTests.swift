@@ -14,6 +14,8 @@ struct WarmingTests {
   func requestsFindConnections(loops: Int) async throws {
     let server = try LoopbackServer.http { _ in .text("answer") }
     let stack = try CurlNetworkStack.direct { $0.loops = loops }
+    try await stack.warm([server.baseURL], connections: 1)
+    try await stack.warm([server.baseURL], connections: 3)
     try await stack.warm([server.baseURL], connections: 3)
     // The server's thread may accept them later.
     #expect(await eventually { server.acceptedConnections == 3 })

@@ -118,7 +118,7 @@ struct VirtualWarmingTests {
     let error = await #expect(throws: TransportError.self) {
       try await engine.port.open(count, toServerOf: .to(), own: nil)
     }
-    #expect(error?.code == .invalidOption && error?.message.contains("1 to 4") == true)
+    #expect(error?.code == .invalidOption && error?.message.contains("at most 4") == true && error?.hint != nil)
     #expect(engine.network.dials.isEmpty)
   }
 }
