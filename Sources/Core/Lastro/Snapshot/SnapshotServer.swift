@@ -7,8 +7,10 @@ internal import LastroSupport
 /// Answers each connection to a Unix socket with a snapshot as JSON, in an HTTP/1.1 response.
 ///
 /// It runs on a thread of its own, one connection at a time, so that it costs the stack nothing while nobody asks. A
-/// client has two seconds to send its request, and a second to take each part of the response.
+/// client that takes longer than ``patience`` is dropped, so that it delays the others and the end only so long.
 final class SnapshotServer: Sendable {
+  /// The time for a client to send its request and to take the response.
+  private static let patience = Duration.seconds(2)
   private static let mostRequestBytes = 16 * 1024
 
   private let path: String
@@ -34,7 +36,7 @@ final class SnapshotServer: Sendable {
     listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard listener >= 0 else { throw .cannotServe(path, errno) }
     if Self.isLeftover(path, &address) { unlink(path) }
-    // The mode is set by the mask while the socket is made, so that it never is open to others.
+    // The mode is set before the socket has a name, so that it is never open to others.
     let isBound = Self.withAddress(of: &address) { address, length in
       fchmod(listener, 0o600) == 0 && bind(listener, address, length) == 0
     }
@@ -100,7 +102,8 @@ final class SnapshotServer: Sendable {
     for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
       setsockopt(client, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
     }
-    guard readRequest(client) else { return }
+    let end = ContinuousClock.now + Self.patience
+    guard readRequest(client, until: end) else { return }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
     guard let json = try? encoder.encode(snapshot()) else { return }
@@ -117,7 +120,7 @@ final class SnapshotServer: Sendable {
     response.append(json)
     response.withUnsafeBytes { bytes in
       var rest = bytes[...]
-      while !rest.isEmpty {
+      while !rest.isEmpty, ContinuousClock.now < end {
         let part = UnsafeRawBufferPointer(rebasing: rest)
         // Without the flag, a client that has gone would end the process.
         let count = uninterrupted { send(client, part.baseAddress, part.count, Int32(MSG_NOSIGNAL)) }
@@ -128,11 +131,10 @@ final class SnapshotServer: Sendable {
   }
 
   /// Reads a request to the end of its head, which is the only thing that is looked for in it.
-  private func readRequest(_ client: Int32) -> Bool {
+  private func readRequest(_ client: Int32, until end: ContinuousClock.Instant) -> Bool {
     var head: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 4_096)
-    let start = ContinuousClock.now
-    while head.count <= Self.mostRequestBytes, ContinuousClock.now - start < .seconds(2) {
+    while head.count <= Self.mostRequestBytes, ContinuousClock.now < end {
       let count = uninterrupted { recv(client, &piece, piece.count, 0) }
       guard count > 0 else { return false }
       head += piece[..<count]

@@ -4,6 +4,7 @@ import CurlSupport
 import Foundation
 import Lastro
 import LastroCurl
+import LastroHTTP
 import LastroResilience
 import LastroTesting
 import PeerSupport
@@ -104,6 +105,33 @@ struct SnapshotTests {
 
   private func isServed(_ reader: CurlNetworkStack) async -> Bool {
     await eventually { (try? await reader.fetch(.get("http://localhost/", as: StackSnapshot.self))) != nil }
+  }
+
+  @Test("A client that sends nothing keeps neither others nor the end waiting")
+  func silentClient() async throws {
+    let directory = try PeerDirectory()
+    let path = "\(directory.path)/lastro.sock"
+    let stack = try CurlNetworkStack.direct()
+    let serving = Task { try await stack.serveSnapshot(at: path) }
+    let reader = try CurlNetworkStack.direct { $0.connection.unixSocketPath = path }
+    try #require(await isServed(reader))
+    var silent: [any ByteStream] = []
+    for _ in 0..<3 { silent.append(try await reader.dialer.dial(DialRequest(host: "localhost", port: 80))) }
+    #expect(try await reader.fetch(.get("http://localhost/", as: StackSnapshot.self)).value.parts.isEmpty)
+    silent.append(try await reader.dialer.dial(DialRequest(host: "localhost", port: 80)))
+    serving.cancel()
+    try await serving.value
+    for stream in silent { stream.close() }
+  }
+
+  @Test("The connections of a stack over a dialer are counted, too")
+  func dialerTransport() async throws {
+    let server = try LoopbackServer.http { _ in .text("answer") }
+    let transport = try DialerTransport(over: CurlNetworkStack.direct().dialer)
+    let stack = TransportNetworkStack(transport: transport, configuration: .patient)
+    #expect(stack.snapshot.parts.isEmpty)
+    _ = try await stack.send(.get, server.baseURL)
+    #expect(values("pool", in: stack.snapshot)?["idle"] == 1 && stack.snapshot.parts.count == 1)
   }
 
   /// Binds a socket that nobody listens on.
