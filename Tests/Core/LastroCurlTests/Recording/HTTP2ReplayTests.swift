@@ -94,26 +94,8 @@ struct HTTP2ReplayTests {
   @Test("No planted secret is in a trace of HTTP/2", arguments: [false, true])
   func secrets(bodies: Bool) async throws {
     let calls = try RecordedCalls(bodies: bodies)
-    let server = try server { _ in
-      LoopbackResponse(
-        status: 200,
-        headers: [
-          "Content-Type": "application/json", "Set-Cookie": "sid=planted-cookie; Path=/",
-          "X-Session-Token": "planted-field", "X-Echo": "planted-value in a text",
-          "Link": "<https://a.example/?token=planted-link>; rel=next",
-        ], body: Array(#"{"name": "Ann", "password": "planted-password", "note": "planted-value"}"#.utf8))
-    }
-    var options = RequestOptions()
-    options.secrets = ["planted-value"]
-    options.sensitiveHeaders = [try #require(HTTPField.Name("X-Own"))]
-    let answer = try await stack(calls).send(
-      .post, url(server) + "/planted-value/a?api_key=planted-key&page=2",
-      headers: [
-        "Authorization": "Bearer planted-token", "Cookie": "sid=planted-jar", "X-Own": "planted-own",
-        "Content-Type": "application/json",
-      ],
-      body: .raw(#"{"client_secret": "planted-body", "city": "Porto"}"#, contentType: "application/json"),
-      options: options)
+    let server = try server { _ in PlantedSecrets.response }
+    let answer = try await PlantedSecrets.send(to: url(server), by: stack(calls))
     #expect(answer.text.contains("planted-password"))
     let text = try calls.text()
     #expect(!text.contains("planted"), "\(text)")
