@@ -15,7 +15,7 @@ package struct DNSExchange: Sendable {
   package enum Step: Sendable, Hashable {
     /// Send a query to a server, on a new socket.
     case send(server: Int, Way, [UInt8])
-    /// Go on waiting for the response to the latest query, for the time that is left.
+    /// Keep waiting for the response to the latest query, for the time that is left.
     case wait
     case end(Outcome)
   }

@@ -31,7 +31,7 @@ struct QuotaMachine: Sendable {
   private var generated: Duration
   private var leases: [Lease] = []
   private var blockedUntil = Duration.zero
-  /// The time until which the store has to be told of a block.
+  /// The end of a block that the store does not know yet; `nil` if there is none.
   private var news: Duration?
   private var waiting: [UInt64] = []
   /// The number of requests since the last exchange, and an estimate of requests per second.

@@ -4,7 +4,7 @@ internal import FoundationEssentials
 
 /// The state of a shared quota, as it is kept in a store. Times are in microseconds of the store's clock.
 struct QuotaRecord: Sendable, Hashable, Codable {
-  /// What an instance asks the store for, and tells it.
+  /// The units that an instance gives and takes, and the block that it reports.
   struct Request: Sendable, Hashable {
     /// The random name of the instance.
     var instance: String
