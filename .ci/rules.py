@@ -35,7 +35,7 @@ FORBIDDEN = [
     ("Tests", r"\.disabled\(|XCTSkip|withKnownIssue", "a test that does not count"),
 ]
 SUITE = re.compile(r"^@Suite(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))?(?=\s)", re.MULTILINE)
-LIMITED = re.compile(r"\.timeLimit\(\.minutes\((?:SoakTime\.minutes \+ )?(?:[1-5]|30)\)\)")
+LIMITED = re.compile(r"\.timeLimit\(\.minutes\((?:SoakTime\.minutes \+ )?(?:15|30)\)\)")
 UNTITLED = re.compile(r'@(Test|Suite)\b(?!\(\s*#*")')
 FILE_LINES, SCRIPT_LINES, SCRIPTS_BYTES = 600, 150, 80 * 1024
 
@@ -76,7 +76,7 @@ def swift_findings(path, lines, modules):
         yield from ((number, reason) for place, form, reason in FORBIDDEN if folder == place and re.search(form, code))
     if folder == "Tests":
         found = [(place, f"@{place[1]} has no sentence for its name") for place in UNTITLED.finditer(text)]
-        found += [(place, "a suite that waits has .timeLimit(.minutes(5)), or less") for place in SUITE.finditer(text)
+        found += [(place, "a suite that waits has .timeLimit(.minutes(15))") for place in SUITE.finditer(text)
                   if " async" in text and not LIMITED.search(place[0])]
         yield from ((text.count("\n", 0, place.start()) + 1, reason) for place, reason in found)
 

@@ -7,7 +7,7 @@ import Logging
 import TestSupport
 import Testing
 
-@Suite("Retired environment variables", .timeLimit(.minutes(5)))
+@Suite("Retired environment variables", .timeLimit(.minutes(15)))
 struct RetiredSettingsTests {
   @Test("LASTRO_CARRIER is reported once in the log, however many engines are created")
   func carrier() async {

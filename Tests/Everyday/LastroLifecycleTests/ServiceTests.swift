@@ -9,7 +9,7 @@ import ServiceLifecycle
 import ServiceLifecycleTestKit
 import Testing
 
-@Suite("The stack as a service", .timeLimit(.minutes(5)))
+@Suite("The stack as a service", .timeLimit(.minutes(15)))
 struct ServiceTests {
   @Test("At the shutdown signal the stack accepts no more fetches, and running ones end")
   func graceful() async throws {

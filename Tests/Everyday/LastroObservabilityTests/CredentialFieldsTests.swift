@@ -9,7 +9,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Credentials in output", .timeLimit(.minutes(5)))
+@Suite("Credentials in output", .timeLimit(.minutes(15)))
 struct CredentialFieldsTests {
   @Test("Logs, curl commands, archives and descriptions mask every credential field", arguments: CredentialCase.all)
   func masked(given: CredentialCase) async throws {

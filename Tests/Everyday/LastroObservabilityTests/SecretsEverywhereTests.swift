@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Secrets by type", .timeLimit(.minutes(5)))
+@Suite("Secrets by type", .timeLimit(.minutes(15)))
 struct SecretsEverywhereTests {
   @Test("No output of a fetch contains a secret", arguments: SeedStride.some(of: SecretScenario.allCases))
   func nothing(scenario: SecretScenario) async throws { try await Self.expectNoSecret(in: scenario, body: .json) }

@@ -10,7 +10,7 @@ import Testing
 
 @testable import LastroResilience
 
-@Suite("Resilience in metrics", .timeLimit(.minutes(5)))
+@Suite("Resilience in metrics", .timeLimit(.minutes(15)))
 struct ResilienceMetricsTests {
   private static let base = [
     ("http.request.method", "GET"), ("server.address", "api.example.org"), ("server.port", "443"),

@@ -9,7 +9,7 @@ import Testing
 
 @testable import LastroResilience
 
-@Suite("Resilience of a stack and its reports", .timeLimit(.minutes(5)))
+@Suite("Resilience of a stack and its reports", .timeLimit(.minutes(15)))
 struct ResilienceTellingTests {
   private static func resource(_ use: StackPartUse<Resilience>? = nil) throws -> RawHTTPResource {
     var options = RequestOptions()

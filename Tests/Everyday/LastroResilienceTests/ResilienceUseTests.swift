@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("A request's own resilience", .timeLimit(.minutes(5)))
+@Suite("A request's own resilience", .timeLimit(.minutes(15)))
 struct ResilienceUseTests {
   private func breaker() throws -> CircuitBreaker {
     try CircuitBreaker(window: .calls(2), minimumCalls: 2)

@@ -9,7 +9,7 @@ import Testing
 
 @testable import LastroResilience
 
-@Suite("Resilient transport", .timeLimit(.minutes(5)))
+@Suite("Resilient transport", .timeLimit(.minutes(15)))
 struct ResilientTransportTests {
   private static func request(deadline: Duration? = nil) -> TransferRequest {
     TransferRequest(

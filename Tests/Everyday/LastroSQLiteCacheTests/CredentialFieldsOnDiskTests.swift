@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Responses on disk are separated by every credential field", .timeLimit(.minutes(5)))
+@Suite("Responses on disk are separated by every credential field", .timeLimit(.minutes(15)))
 struct CredentialFieldsOnDiskTests {
   /// The stores of one folder, one for each request. They stay open to the end: a store that closes locks the database
   /// for a moment, and on a busy machine for longer than the next store waits.

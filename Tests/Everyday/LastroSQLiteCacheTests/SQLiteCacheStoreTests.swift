@@ -10,7 +10,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Cache store on disk", .timeLimit(.minutes(5)))
+@Suite("Cache store on disk", .timeLimit(.minutes(15)))
 struct SQLiteCacheStoreTests {
   /// A folder that is removed at the end of the test.
   final class Folder {

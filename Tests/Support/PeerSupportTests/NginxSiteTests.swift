@@ -5,7 +5,7 @@ import PeerSupport
 import Testing
 
 /// Tests of nginx sites that change their certificate, require a client certificate, or staple an OCSP response.
-@Suite("Peers: sites of nginx", .timeLimit(.minutes(5)))
+@Suite("Peers: sites of nginx", .timeLimit(.minutes(15)))
 struct NginxSiteTests {
   private func site(
     _ certificates: PeerCertificates, clientAuthority: String? = nil, ocspResponse: [UInt8]? = nil

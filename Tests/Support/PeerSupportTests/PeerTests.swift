@@ -5,7 +5,7 @@ import PeerSupport
 import Testing
 
 /// Tests that the servers of other projects start, respond and stop.
-@Suite("Peers", .timeLimit(.minutes(5)))
+@Suite("Peers", .timeLimit(.minutes(15)))
 struct PeerTests {
   private func get(_ target: String, host: String = "localhost") -> String {
     "GET \(target) HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n"

@@ -9,7 +9,7 @@ import Testing
 
 @testable import LastroOpenAPI
 
-@Suite("Below swift-openapi-generator", .timeLimit(.minutes(5)))
+@Suite("Below swift-openapi-generator", .timeLimit(.minutes(15)))
 struct LastroClientTransportTests {
   private struct Texts: AsyncSequence, Sendable {
     var texts: [String]

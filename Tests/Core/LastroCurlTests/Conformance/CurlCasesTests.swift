@@ -12,7 +12,7 @@ import Testing
 /// curl's tests of plain HTTP. The engine must accept and refuse the same responses as curl. The exceptions are in
 /// `differences.txt` beside the cases, each with its reason. The list is exact: a difference that is missing or
 /// obsolete fails.
-@Suite("Conformance: curl's HTTP cases", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Conformance: curl's HTTP cases", .overEachLink, .timeLimit(.minutes(15)))
 struct CurlCasesTests {
   @Test("Each response is accepted or rejected as curl does")
   func corpus() async throws {

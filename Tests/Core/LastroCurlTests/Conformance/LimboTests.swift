@@ -11,7 +11,7 @@ import Testing
 
 /// The chains of x509-limbo, each over a connection of its own. ``LimboDifferences`` lists the cases that we judge
 /// differently, each with its reason. The list is exact: a change on either side fails.
-@Suite("Conformance: x509-limbo", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Conformance: x509-limbo", .overEachLink, .timeLimit(.minutes(15)))
 struct LimboTests {
   @Test("The expected number of cases can be served over TLS")
   func selection() throws {

@@ -11,7 +11,7 @@ import Testing
 
 /// llhttp's strict response cases, over sockets and over streams. A table lists the cases that we read differently, each
 /// with its reason. The table is exact: a change on either side fails.
-@Suite("Conformance: llhttp", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Conformance: llhttp", .overEachLink, .timeLimit(.minutes(15)))
 struct LlhttpTests {
   enum Reason: Sendable {
     /// The case has several messages, or stops before its end, or is written without line ends. A client that reads one

@@ -11,7 +11,7 @@ import Testing
 
 @testable import LastroCurl
 
-@Suite("Connection observer", .timeLimit(.minutes(5)))
+@Suite("Connection observer", .timeLimit(.minutes(15)))
 struct ConnectionObserverTests {
   @Test(
     "The observer is called when a connection is opened, used, idle and closed",

@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Streams: datagrams", .timeLimit(.minutes(5)))
+@Suite("Streams: datagrams", .timeLimit(.minutes(15)))
 struct DatagramTests {
   private func dial(
     _ server: LoopbackDatagramServer, host: String = "127.0.0.1", _ edit: (inout DialRequest) -> Void = { _ in }

@@ -11,7 +11,7 @@ import TestSupport
 import Testing
 
 /// HTTP/2 connections that end before a request is sent on them.
-@Suite("Uploads over connections that end early", .timeLimit(.minutes(5)))
+@Suite("Uploads over connections that end early", .timeLimit(.minutes(15)))
 struct EarlyEndTests {
   @Test(
     "The source of an upload is read only after its stream accepts bytes, so it can be sent whole over another connection"

@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Streams: bytes in both directions", .timeLimit(.minutes(5)))
+@Suite("Streams: bytes in both directions", .timeLimit(.minutes(15)))
 struct EchoTests {
   @Test("Written bytes are echoed back, and the stream ends cleanly after finishWriting", arguments: [false, true])
   func echoes(tls: Bool) async throws {

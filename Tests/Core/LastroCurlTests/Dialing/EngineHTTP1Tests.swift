@@ -12,7 +12,7 @@ import Testing
 @testable import LastroTesting
 
 /// HTTP/1.1 exchanges, as servers and callers see them.
-@Suite("HTTP/1.1 exchanges", .timeLimit(.minutes(5)))
+@Suite("HTTP/1.1 exchanges", .timeLimit(.minutes(15)))
 struct EngineHTTP1Tests {
   private static func engine(
     _ adapt: (inout CurlConfiguration) -> Void = { _ in }

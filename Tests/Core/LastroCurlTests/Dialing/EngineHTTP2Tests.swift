@@ -10,7 +10,7 @@ import Testing
 @testable import LastroCurl
 
 /// The choice of an HTTP/2 connection for a request, and many requests on one connection.
-@Suite("HTTP/2 exchanges", .timeLimit(.minutes(5)))
+@Suite("HTTP/2 exchanges", .timeLimit(.minutes(15)))
 struct EngineHTTP2Tests {
   private let authority: CertificateAuthority
 

@@ -9,7 +9,7 @@ import Testing
 @testable import LastroCurl
 
 /// Tasks that run on the loop's thread, and jobs that start beside it.
-@Suite("The loop's executor", .timeLimit(.minutes(5)))
+@Suite("The loop's executor", .timeLimit(.minutes(15)))
 struct ExecutorTests {
   private static var threadName: String {
     let name = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)

@@ -39,7 +39,7 @@ enum HTTP2Shell: String, CaseIterable, Sendable {
 
 /// GOAWAY between any two frames of uploads. A request that the server processed is processed once; a request that it
 /// did not process is sent again.
-@Suite("HTTP/2: GOAWAY during uploads", .timeLimit(.minutes(5)))
+@Suite("HTTP/2: GOAWAY during uploads", .timeLimit(.minutes(15)))
 struct GoAwayTests {
   /// The streams that a server still accepts after it sends GOAWAY.
   enum Way: CaseIterable, Sendable {

@@ -9,7 +9,7 @@ import Testing
 @testable import LastroCurl
 
 /// The share of a loop's turn that one connection uses while all others wait.
-@Suite("Turns of the loop over HTTP/2", .timeLimit(.minutes(5)))
+@Suite("Turns of the loop over HTTP/2", .timeLimit(.minutes(15)))
 struct HTTP2TurnTests {
   @Test("A large upload does not starve other requests, however fast its server reads", arguments: [false, true])
   func upload(isClear: Bool) async throws {

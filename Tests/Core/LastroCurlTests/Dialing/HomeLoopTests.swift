@@ -11,7 +11,7 @@ import Testing
 @testable import LastroHTTP
 
 /// Requests that several loops share.
-@Suite("Sharing between loops", .timeLimit(.minutes(5)))
+@Suite("Sharing between loops", .timeLimit(.minutes(15)))
 struct HomeLoopTests {
   /// The host names that all resolve to one server.
   private static let names = (0..<24).map { "h\($0).test" }

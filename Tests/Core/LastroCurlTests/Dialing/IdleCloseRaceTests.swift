@@ -12,7 +12,7 @@ import Testing
 
 /// A server closes connections after its answers without notice, while the next request may already be in flight (RFC
 /// 9112 §9.3.1).
-@Suite("Idle connections that close, raced against reuse", .timeLimit(.minutes(5)))
+@Suite("Idle connections that close, raced against reuse", .timeLimit(.minutes(15)))
 struct IdleCloseRaceTests {
   /// The number of requests: `RACES` of the environment, for long runs. Default: 4,000.
   private static let requests = ProcessInfo.processInfo.environment["RACES"].flatMap { Int($0) } ?? 4_000

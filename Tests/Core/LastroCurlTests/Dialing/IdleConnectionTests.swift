@@ -9,7 +9,7 @@ import Testing
 @testable import LastroCurl
 @testable import LastroHTTP
 
-@Suite("Idle connections", .timeLimit(.minutes(5)))
+@Suite("Idle connections", .timeLimit(.minutes(15)))
 struct IdleConnectionTests {
   private func engine(idle: Int) throws -> CurlTransport {
     try CurlTransport.with {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LastroTesting
 
-@Suite("HTTP/2: ten thousand streams", .serialized, .timeLimit(.minutes(5)))
+@Suite("HTTP/2: ten thousand streams", .serialized, .timeLimit(.minutes(15)))
 struct ManyHTTP2StreamsTests {
   struct Load: Sendable, CustomTestStringConvertible {
     var shell: HTTP2Shell

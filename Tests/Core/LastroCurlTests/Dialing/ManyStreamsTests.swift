@@ -7,7 +7,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Streams: many at once, and leaks", .timeLimit(.minutes(5)))
+@Suite("Streams: many at once, and leaks", .timeLimit(.minutes(15)))
 struct ManyStreamsTests {
   @Test("A thousand concurrent streams each echo their own bytes", arguments: [false, true])
   func thousand(tls: Bool) async throws {

@@ -22,7 +22,7 @@ private final class LookupGate: Sendable {
   }
 }
 
-@Suite("Streams: name lookups for datagrams", .timeLimit(.minutes(5)))
+@Suite("Streams: name lookups for datagrams", .timeLimit(.minutes(15)))
 struct NameLookupsTests {
   private func request(
     _ host: String, isGivenUp: Bool = false, answer: @escaping @Sendable (String) -> Void = { _ in }

@@ -9,7 +9,7 @@ import Testing
 @testable import Lastro
 @testable import LastroCurl
 
-@Suite("Progress", .timeLimit(.minutes(5)))
+@Suite("Progress", .timeLimit(.minutes(15)))
 struct ProgressTests {
   private static let bytes = [UInt8](repeating: 7, count: 1 << 20)
 

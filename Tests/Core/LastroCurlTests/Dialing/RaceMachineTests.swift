@@ -21,7 +21,7 @@ extension RaceMachine.Step {
 
 private let millisecond: Int64 = 1_000_000
 
-@Suite("Race of a name's addresses", .timeLimit(.minutes(5)))
+@Suite("Race of a name's addresses", .timeLimit(.minutes(15)))
 struct RaceMachineTests {
   private static let late = TransportError(stage: .timeout, code: .connectTimeout, message: "late")
   private static let refused = TransportError(stage: .connect, code: .connectFailed, message: "refused")

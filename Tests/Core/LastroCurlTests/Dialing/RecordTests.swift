@@ -13,7 +13,7 @@ import Testing
 @testable import LastroTesting
 
 /// HTTP/2 frames within TLS records. Some servers misread a frame that spans two records.
-@Suite("HTTP/2: frames and TLS records", .timeLimit(.minutes(5)))
+@Suite("HTTP/2: frames and TLS records", .timeLimit(.minutes(15)))
 struct RecordTests {
   /// A transport that speaks HTTP/2 over TLS.
   enum Way: String, CaseIterable, Sendable {

@@ -109,7 +109,7 @@ private final class SilentListener {
   }
 }
 
-@Suite("Custom resolver", .timeLimit(.minutes(5)))
+@Suite("Custom resolver", .timeLimit(.minutes(15)))
 struct ResolverTests {
   private static func stack(
     _ resolver: any NameResolver, configuration: StackConfiguration = .patient,

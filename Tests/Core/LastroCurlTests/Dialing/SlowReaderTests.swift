@@ -9,7 +9,7 @@ import Testing
 
 /// Streams whose buffer is full after each piece. The engine has to pause in the middle of the data that libcurl
 /// delivers.
-@Suite("Slow readers of compressed bodies", .timeLimit(.minutes(5)))
+@Suite("Slow readers of compressed bodies", .timeLimit(.minutes(15)))
 struct SlowReaderTests {
   private static let rounds = 3
   private static let zeros = 1_049_608

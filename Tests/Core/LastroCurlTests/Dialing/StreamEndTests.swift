@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Streams: how they end", .timeLimit(.minutes(5)))
+@Suite("Streams: how they end", .timeLimit(.minutes(15)))
 struct StreamEndTests {
   @Test(
     "TLS that ends with close_notify ends cleanly; without it the stream is truncated after the data",

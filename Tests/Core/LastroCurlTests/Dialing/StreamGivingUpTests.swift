@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Streams: limits and cancellation", .timeLimit(.minutes(5)))
+@Suite("Streams: limits and cancellation", .timeLimit(.minutes(15)))
 struct StreamGivingUpTests {
   /// Returns a TLS server that stalls in the handshake.
   private func stuck(_ lab: TrustingEngine) throws -> LoopbackServer {

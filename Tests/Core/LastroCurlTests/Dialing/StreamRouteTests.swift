@@ -8,7 +8,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Streams: routes to the host", .peers(.squid, .dante), .timeLimit(.minutes(5)))
+@Suite("Streams: routes to the host", .peers(.squid, .dante), .timeLimit(.minutes(15)))
 struct StreamRouteTests {
   private var squid: Peer { get throws { try Peers.squid } }
   private var dante: Peer { get throws { try Peers.dante } }

@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Streams: trust", .timeLimit(.minutes(5)))
+@Suite("Streams: trust", .timeLimit(.minutes(15)))
 struct StreamTrustTests {
   private static let absent = "sha256/" + String(repeating: "A", count: 43) + "="
   private static let spare = "sha256/" + String(repeating: "B", count: 43) + "="

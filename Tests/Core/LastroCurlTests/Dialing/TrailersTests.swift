@@ -11,7 +11,7 @@ import TestSupport
 import Testing
 
 /// Interim responses and trailers, as callers of the engine and of dialers see them.
-@Suite("Trailers and interim responses", .timeLimit(.minutes(5)))
+@Suite("Trailers and interim responses", .timeLimit(.minutes(15)))
 struct TrailersTests {
   enum Assembly: CaseIterable {
     case engine, dialer

@@ -10,7 +10,7 @@ import Testing
 @testable import LastroCurl
 
 /// Requests that wait for a connection while a dial through a proxy is blocked.
-@Suite("Waiting requests", .timeLimit(.minutes(5)))
+@Suite("Waiting requests", .timeLimit(.minutes(15)))
 struct WaitingRequestsTests {
   private let lab: TestAuthority
   /// The signal that unblocks the blocked dial.

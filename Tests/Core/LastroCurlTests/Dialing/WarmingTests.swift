@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Connections that are opened in advance", .ownThread, .timeLimit(.minutes(1)))
+@Suite("Connections that are opened in advance", .ownThread, .timeLimit(.minutes(15)))
 struct WarmingTests {
   @Test("Requests find the connections that were opened, also on several loops", arguments: [1, 2])
   func requestsFindConnections(loops: Int) async throws {

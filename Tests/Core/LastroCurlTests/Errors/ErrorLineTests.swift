@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 
 /// Common mistakes, made for real, and the contents of the one log line for each.
-@Suite("Error lines", .timeLimit(.minutes(5)))
+@Suite("Error lines", .timeLimit(.minutes(15)))
 struct ErrorLineTests {
   enum Mistake: String, CaseIterable, CustomTestStringConvertible {
     case unknownHost, refused, expired, unknownAuthority, otherHost, tlsToPlainPort, plainToTLSPort, handshakeStalls

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Bodies whose heads announce a length above the limit.
-@Suite("Faults: announced lengths", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: announced lengths", .overEachLink, .timeLimit(.minutes(15)))
 struct AnnouncedLengthTests {
   private static func server(_ answer: String) throws -> LoopbackServer {
     try LoopbackServer { connection in

@@ -12,7 +12,7 @@ import Testing
 @testable import LastroCurl
 
 /// A slow side holds up the other side, and memory stays bounded.
-@Suite("Faults: back-pressure", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: back-pressure", .overEachLink, .timeLimit(.minutes(15)))
 struct BackPressureTests {
   private static let piece = 64 << 10
   private static let pieces = 1024

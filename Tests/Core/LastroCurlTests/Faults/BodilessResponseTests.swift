@@ -9,7 +9,7 @@ import Testing
 
 /// Responses that have no body because of their status or their request method, whatever their framing fields say (RFC
 /// 9112 §6.3).
-@Suite("Faults: responses without a body", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: responses without a body", .overEachLink, .timeLimit(.minutes(15)))
 struct BodilessResponseTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var method = HTTPRequest.Method.get

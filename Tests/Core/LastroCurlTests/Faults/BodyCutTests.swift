@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Incomplete bodies of error responses. The status is reported, and a caller can find out that the body was cut.
-@Suite("Faults: truncated error bodies", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: truncated error bodies", .overEachLink, .timeLimit(.minutes(15)))
 struct BodyCutTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var name: String

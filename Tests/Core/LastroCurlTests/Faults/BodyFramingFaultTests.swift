@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Bodies that end too early or too late, or whose end is unclear.
-@Suite("Faults: body framing", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: body framing", .overEachLink, .timeLimit(.minutes(15)))
 struct BodyFramingFaultTests {
   private static let ok = "HTTP/1.1 200 OK\r\n"
   private static let chunked = ok + "Transfer-Encoding: chunked\r\n\r\n"

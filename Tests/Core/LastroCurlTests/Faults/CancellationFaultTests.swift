@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Cancellation at every stage. The caller gets the cancellation error, once, and nothing is left behind.
-@Suite("Faults: cancellation", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: cancellation", .overEachLink, .timeLimit(.minutes(15)))
 struct CancellationFaultTests {
   /// Starts a fetch, cancels it when `isThere` returns, and checks that nothing is left behind.
   private func expectCancelled(

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Bodies whose compression is invalid or abusive.
-@Suite("Faults: content codings", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: content codings", .overEachLink, .timeLimit(.minutes(15)))
 struct CompressionFaultTests {
   private static let gzipHead: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
 

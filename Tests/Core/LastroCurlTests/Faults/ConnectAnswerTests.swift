@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The answers of an HTTP proxy to CONNECT, as far as libcurl reads them.
-@Suite("Faults: responses to CONNECT", .replayed, .timeLimit(.minutes(5)))
+@Suite("Faults: responses to CONNECT", .replayed, .timeLimit(.minutes(15)))
 struct ConnectAnswerTests {
   @Test("An interim response to CONNECT is treated as a refusal (libcurl 7.88), and nothing is sent")
   func interim() async throws {

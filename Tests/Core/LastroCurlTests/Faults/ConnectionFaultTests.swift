@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Connections that break, and the requests that are sent again.
-@Suite("Faults: broken connections", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: broken connections", .overEachLink, .timeLimit(.minutes(15)))
 struct ConnectionFaultTests {
   enum End: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case reset, close

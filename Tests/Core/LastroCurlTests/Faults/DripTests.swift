@@ -7,7 +7,7 @@ import LastroTesting
 import Testing
 
 /// Answers that arrive byte by byte, with pauses shorter than the idle limit.
-@Suite("Faults: slow heads", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: slow heads", .overEachLink, .timeLimit(.minutes(15)))
 struct DripTests {
   private static let padding = String(repeating: "p", count: 120)
   private static let pause = Duration.milliseconds(50)

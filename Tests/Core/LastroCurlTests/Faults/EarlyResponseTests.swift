@@ -11,7 +11,7 @@ import TestSupport
 import Testing
 
 /// Responses that begin before the request's body is complete (RFC 9110 §10.1.1, RFC 9113 §8.1).
-@Suite("Faults: early responses", .timeLimit(.minutes(5)))
+@Suite("Faults: early responses", .timeLimit(.minutes(15)))
 struct EarlyResponseTests {
   /// The connections that carry HTTP: the engine's, a dialer's, or TLS in a tunnel.
   enum Shell: String, CaseIterable, Sendable {

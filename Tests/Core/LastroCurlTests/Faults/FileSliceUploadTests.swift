@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Faults: retries of a slice of a file", .replayed, .timeLimit(.minutes(5)))
+@Suite("Faults: retries of a slice of a file", .replayed, .timeLimit(.minutes(15)))
 struct FileSliceUploadTests {
   private static let content = noise(300_000)
 

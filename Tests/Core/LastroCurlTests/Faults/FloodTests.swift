@@ -10,7 +10,7 @@ import Testing
 /// Servers that send bytes without end, as fast as the client reads, that never form an answer. In the meantime the
 /// loop must serve other work: requests to other hosts, time limits, cancellations. The flood runs until the test ends
 /// it.
-@Suite("Faults: floods", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: floods", .overEachLink, .timeLimit(.minutes(15)))
 struct FloodTests {
   /// The bytes that the server sends once, and the piece that it then repeats.
   struct Flood: Sendable, CustomTestStringConvertible {

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// HTTP/2 answers that are complete before the request's body is (RFC 9113 §8.1).
-@Suite("Faults: early responses over HTTP/2", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: early responses over HTTP/2", .overEachLink, .timeLimit(.minutes(15)))
 struct HTTP2EarlyAnswerTests {
   /// The frames that follow a complete answer.
   enum Ending: String, CaseIterable, Sendable {

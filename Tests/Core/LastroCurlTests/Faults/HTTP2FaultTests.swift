@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// HTTP/2 faults at chosen points of an answer.
-@Suite("Faults: HTTP/2", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: HTTP/2", .overEachLink, .timeLimit(.minutes(15)))
 struct HTTP2FaultTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var fault: LoopbackHTTP2Fault

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Requests that an HTTP/2 server declares unprocessed, and streams that share a connection.
-@Suite("Faults: refused HTTP/2 streams", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: refused HTTP/2 streams", .overEachLink, .timeLimit(.minutes(15)))
 struct HTTP2RefusalTests {
   /// Returns a server that refuses the first `count` requests.
   private func refusing(_ count: Int, _ lab: HTTP2Servers) throws -> LoopbackServer {

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// HTTP/2 connections that end or fall silent between two requests or during one.
-@Suite("Faults: reused HTTP/2 connections", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: reused HTTP/2 connections", .overEachLink, .timeLimit(.minutes(15)))
 struct HTTP2ReuseTests {
   /// The server's action on a connection without requests.
   enum Idle: String, CaseIterable, Sendable {

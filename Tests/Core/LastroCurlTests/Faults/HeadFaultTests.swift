@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Invalid response heads, and heads that exceed the limits.
-@Suite("Faults: response heads", .overEachLink, .ownThread, .timeLimit(.minutes(5)))
+@Suite("Faults: response heads", .overEachLink, .ownThread, .timeLimit(.minutes(15)))
 struct HeadFaultTests {
   private static let malformed = Outcome.failed("response/malformed_response")
   private static let headLimit = Outcome.failed("limit/head_too_large")

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Hedged requests over the engine, as the server sees them.
-@Suite("Faults: hedging", .replayed, .timeLimit(.minutes(5)))
+@Suite("Faults: hedging", .replayed, .timeLimit(.minutes(15)))
 struct HedgingFaultTests {
   private static func stack(_ clock: ManualClock) throws -> CurlNetworkStack {
     var configuration = StackConfiguration.patient

@@ -9,7 +9,7 @@ import Testing
 @testable import LastroCurl
 
 /// Buffers of large bodies are reused. Bytes that a caller keeps must not change.
-@Suite("Retained bodies", .timeLimit(.minutes(5)))
+@Suite("Retained bodies", .timeLimit(.minutes(15)))
 struct KeptBodyTests {
   @Test(
     "Bodies keep their bytes when eight requests run at a time and some bodies are retained", arguments: [false, true])

@@ -10,7 +10,7 @@ import Testing
 
 /// The resources that a process holds after engines have met faults. Each test runs in a process of its own, in which
 /// no other test opens descriptors.
-@Suite("Faults: leaks", .timeLimit(.minutes(5)))
+@Suite("Faults: leaks", .timeLimit(.minutes(15)))
 struct LeakTests {
   @Test("Faults, cancellations and released engines leave no descriptor, thread or task behind")
   func nothingIsLeft() async {

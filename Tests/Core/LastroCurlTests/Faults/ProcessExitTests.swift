@@ -7,7 +7,7 @@ import LastroTesting
 import Testing
 
 /// A process may end while loops still run. OpenSSL must stay usable until the last moment.
-@Suite("Process exit", .timeLimit(.minutes(5)))
+@Suite("Process exit", .timeLimit(.minutes(15)))
 struct ProcessExitTests {
   @Test("OpenSSL still works in atexit handlers that run after OpenSSL's own would have run")
   func openSSLStays() async {

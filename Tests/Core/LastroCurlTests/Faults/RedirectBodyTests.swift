@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Redirects that are followed once their heads arrive, without waiting for their bodies.
-@Suite("Faults: bodies of redirects", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: bodies of redirects", .overEachLink, .timeLimit(.minutes(15)))
 struct RedirectBodyTests {
   /// The bytes that follow `HTTP/1.1 302 Found` and its `Location`.
   enum Rest: String, CaseIterable, Sendable {

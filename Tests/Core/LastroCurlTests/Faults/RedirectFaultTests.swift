@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Servers that redirect clients to forbidden places.
-@Suite("Faults: redirects", .replayed, .timeLimit(.minutes(5)))
+@Suite("Faults: redirects", .replayed, .timeLimit(.minutes(15)))
 struct RedirectFaultTests {
   private static func redirect(_ location: String, status: Int = 302) -> LoopbackResponse {
     LoopbackResponse(status: status, headers: ["Location": location])

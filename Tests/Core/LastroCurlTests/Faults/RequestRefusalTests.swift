@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Invalid requests are refused with a typed error before a connection is opened.
-@Suite("Faults: invalid requests", .replayed, .timeLimit(.minutes(5)))
+@Suite("Faults: invalid requests", .replayed, .timeLimit(.minutes(15)))
 struct RequestRefusalTests {
   struct Input: Sendable, CustomTestStringConvertible {
     var testDescription: String

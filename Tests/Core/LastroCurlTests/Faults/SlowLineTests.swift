@@ -11,7 +11,7 @@ import Testing
 
 /// Servers that read slowly or not at all. Their receive buffers are small and they read in small steps, so the whole
 /// body is in the client's kernel at once, as on a slow line.
-@Suite("Faults: slow networks and stalled servers", .replayed, .timeLimit(.minutes(5)))
+@Suite("Faults: slow networks and stalled servers", .replayed, .timeLimit(.minutes(15)))
 struct SlowLineTests {
   /// A body smaller than the kernel's buffers, so that the last write completes long before the last byte has left.
   private static let body = [UInt8](repeating: 7, count: 120_000)

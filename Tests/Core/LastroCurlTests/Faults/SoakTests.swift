@@ -12,7 +12,7 @@ import Testing
 
 /// A long run of an engine over sockets and of engines over streams, with servers that break in every way, chosen by
 /// seeds. `LASTRO_SOAK` of the environment is the duration in minutes; without it, a few rounds run.
-@Suite("Faults: soak", .timeLimit(.minutes(SoakTime.minutes + 5)))
+@Suite("Faults: soak", .timeLimit(.minutes(SoakTime.minutes + 15)))
 struct SoakTests {
   @Test("Every request is accounted for, and memory and descriptors return to their initial level")
   func soak() async throws {

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Faults of TLS handshakes and connections.
-@Suite("Faults: TLS", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: TLS", .overEachLink, .timeLimit(.minutes(15)))
 struct TLSFaultTests {
   private let authority: CertificateAuthority
   private let engine: any LinkedEngine

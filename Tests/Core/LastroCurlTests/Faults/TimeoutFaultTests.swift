@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Servers that stop at some stage, against each time limit.
-@Suite("Faults: stalls and time limits", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: stalls and time limits", .overEachLink, .timeLimit(.minutes(15)))
 struct TimeoutFaultTests {
   /// The point at which the server stops.
   enum Stall: String, CaseIterable, Sendable, CustomTestStringConvertible {

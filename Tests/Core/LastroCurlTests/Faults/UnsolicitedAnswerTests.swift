@@ -11,7 +11,7 @@ import Testing
 
 /// A server sends an unsolicited answer. The client must not take it for the answer to the next request, wherever the
 /// bytes are buffered.
-@Suite("Faults: unsolicited responses", .timeLimit(.minutes(5)))
+@Suite("Faults: unsolicited responses", .timeLimit(.minutes(15)))
 struct UnsolicitedAnswerTests {
   private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
 

@@ -10,7 +10,7 @@ import Testing
 
 /// Sources that announced a length and have more bytes, or do not report their end. libcurl stops reading the source at
 /// that length.
-@Suite("Faults: the end of an upload", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: the end of an upload", .overEachLink, .timeLimit(.minutes(15)))
 struct UploadEndTests {
   private struct Broken: Error {}
 

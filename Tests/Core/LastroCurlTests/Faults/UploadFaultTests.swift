@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Uploads that libcurl alone would send wrongly, or twice.
-@Suite("Faults: uploads", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Faults: uploads", .overEachLink, .timeLimit(.minutes(15)))
 struct UploadFaultTests {
   private static func chunks(_ chunks: [Data]) -> AsyncStream<Data> {
     AsyncStream { continuation in

@@ -8,7 +8,7 @@ import LastroTesting
 import Testing
 
 /// No setting of one request may affect the next on the same connection.
-@Suite("Reused handles", .timeLimit(.minutes(5)))
+@Suite("Reused handles", .timeLimit(.minutes(15)))
 struct HandleReuseTests {
   private static let plain = HTTPRequest(method: .get, scheme: "http", authority: nil, path: "/plain")
 

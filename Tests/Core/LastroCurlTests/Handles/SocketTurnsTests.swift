@@ -6,7 +6,7 @@ import LastroCurl
 import LastroTesting
 import Testing
 
-@Suite("Sockets of an engine in the poller", .timeLimit(.minutes(5)))
+@Suite("Sockets of an engine in the poller", .timeLimit(.minutes(15)))
 struct SocketTurnsTests {
   @Test("Requests on kept and closed connections alternate, and all are answered")
   func turns() async throws {

@@ -11,7 +11,7 @@ import TestSupport
 import Testing
 
 /// The egress policy, as denied destinations see it: denied listeners receive no connection.
-@Suite("Egress policy", .timeLimit(.minutes(5)))
+@Suite("Egress policy", .timeLimit(.minutes(15)))
 struct EgressTests {
   private static let denied = "policy/egress_denied"
 

@@ -9,7 +9,7 @@ import Testing
 @testable import LastroCurl
 
 /// Requests for `http` URLs through HTTP proxies.
-@Suite("Forward proxies", .timeLimit(.minutes(5)))
+@Suite("Forward proxies", .timeLimit(.minutes(15)))
 struct ForwardProxyTests {
   private static func engine(
     _ proxy: String, _ edit: (inout CurlConfiguration) -> Void = { _ in }

@@ -8,7 +8,7 @@ import LastroTesting
 import Testing
 
 /// Header fields that must be sent in a form other than the one in which they were set.
-@Suite("Request fields on the wire", .timeLimit(.minutes(5)))
+@Suite("Request fields on the wire", .timeLimit(.minutes(15)))
 struct RequestFieldTests {
   private func fetch(
     _ server: LoopbackServer, _ options: RequestOptions = RequestOptions(),

@@ -7,7 +7,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Resilience of the stack on libcurl", .timeLimit(.minutes(5)))
+@Suite("Resilience of the stack on libcurl", .timeLimit(.minutes(15)))
 struct ResilienceTests {
   @Test("With a circuit breaker a failing server is not contacted, and the ledger and explain show it")
   func oneWord() async throws {

@@ -11,7 +11,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Digest authentication: exchanges", .timeLimit(.minutes(5)))
+@Suite("Digest authentication: exchanges", .timeLimit(.minutes(15)))
 struct DigestExchangeTests {
   /// Returns a stack that authenticates with a password to a server on this machine.
   private static func stack(_ url: String, user: String, password: Secret) throws -> CurlNetworkStack {

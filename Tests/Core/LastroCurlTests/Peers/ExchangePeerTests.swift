@@ -8,7 +8,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("nginx: HTTP/1.1", .peers(.nginx, .python), .timeLimit(.minutes(5)))
+@Suite("nginx: HTTP/1.1", .peers(.nginx, .python), .timeLimit(.minutes(15)))
 struct ExchangePeerTests {
   private func url(_ path: String) throws -> String { "http://127.0.0.1:\(try Peers.nginx.ports.plain)\(path)" }
 

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Go's net/http server. Go up to 1.19 grants credit for each `Read` of a handler; later versions combine some of it.
-@Suite("Go's net/http: HTTP/2", .peers(.go), .timeLimit(.minutes(5)))
+@Suite("Go's net/http: HTTP/2", .peers(.go), .timeLimit(.minutes(15)))
 struct GoPeerTests {
   private func stack() throws -> CurlNetworkStack {
     let authority = try Peers.go.certificates.authority

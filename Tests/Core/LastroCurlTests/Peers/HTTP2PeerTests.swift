@@ -8,7 +8,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("nginx: HTTP/2", .peers(.nginx), .timeLimit(.minutes(5)))
+@Suite("nginx: HTTP/2", .peers(.nginx), .timeLimit(.minutes(15)))
 struct HTTP2PeerTests {
   private func stack(_ edit: (inout CurlConfiguration) -> Void = { _ in }) throws -> CurlNetworkStack {
     let authority = try Peers.nginx.certificates.authority

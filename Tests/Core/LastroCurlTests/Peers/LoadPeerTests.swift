@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("nginx: under load", .serialized, .peers(.nginx), .timeLimit(.minutes(5)))
+@Suite("nginx: under load", .serialized, .peers(.nginx), .timeLimit(.minutes(15)))
 struct LoadPeerTests {
   /// Sends many concurrent fetches, and returns how many ended with each outcome.
   private func outcomes(_ count: Int, _ stack: CurlNetworkStack, _ url: String) async -> [String: Int] {

@@ -8,7 +8,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("squid and Dante: proxies", .peers(.nginx, .squid, .dante), .timeLimit(.minutes(5)))
+@Suite("squid and Dante: proxies", .peers(.nginx, .squid, .dante), .timeLimit(.minutes(15)))
 struct ProxyPeerTests {
   private func stack(_ proxy: String, bypass: [String] = []) throws -> CurlNetworkStack {
     let authority = try Peers.nginx.certificates.authority

@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("nginx: other routes", .peers(.nginx, .python), .timeLimit(.minutes(5)))
+@Suite("nginx: other routes", .peers(.nginx, .python), .timeLimit(.minutes(15)))
 struct ReachPeerTests {
   @Test("A Unix socket is used with the URL's host in the Host field")
   func unixSocket() async throws {

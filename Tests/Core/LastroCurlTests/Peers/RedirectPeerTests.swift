@@ -8,7 +8,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("nginx and Python: redirects", .peers(.nginx, .python), .timeLimit(.minutes(5)))
+@Suite("nginx and Python: redirects", .peers(.nginx, .python), .timeLimit(.minutes(15)))
 struct RedirectPeerTests {
   private func nginx(_ path: String) throws -> String { "http://127.0.0.1:\(try Peers.nginx.ports.plain)\(path)" }
 

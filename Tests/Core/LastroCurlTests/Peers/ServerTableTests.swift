@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 
 /// Everything that a client meets, at every server. ``ServerTable`` lists the empty cells with the reasons.
-@Suite("Third-party servers and client behaviours", .peers(.sites), .timeLimit(.minutes(5)))
+@Suite("Third-party servers and client behaviours", .peers(.sites), .timeLimit(.minutes(15)))
 struct ServerTableTests {
   typealias Cell = ServerTable.Cell
 

@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("nginx: TLS", .peers(.nginx), .timeLimit(.minutes(5)))
+@Suite("nginx: TLS", .peers(.nginx), .timeLimit(.minutes(15)))
 struct TLSPeerTests {
   private func bytes(_ path: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(filePath: path))) }
 

@@ -17,7 +17,7 @@ struct PeerEcho: Decodable {
   func values(_ name: String) -> [String] { headers.filter { $0[0].lowercased() == name }.map { $0[1] } }
 }
 
-@Suite("nginx and Python: uploads", .peers(.nginx, .python), .timeLimit(.minutes(5)))
+@Suite("nginx and Python: uploads", .peers(.nginx, .python), .timeLimit(.minutes(15)))
 struct UploadPeerTests {
   private static let size = 3 * 1024 * 1024 + 17
 

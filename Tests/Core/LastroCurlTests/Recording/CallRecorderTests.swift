@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Recording calls", .timeLimit(.minutes(5)))
+@Suite("Recording calls", .timeLimit(.minutes(15)))
 struct CallRecorderTests {
   @Test("No planted secret is in a trace, whose file has mode 0600", arguments: [false, true])
   func secrets(bodies: Bool) async throws {

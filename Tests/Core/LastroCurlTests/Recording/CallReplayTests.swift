@@ -13,7 +13,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Replaying a recorded call", .timeLimit(.minutes(5)))
+@Suite("Replaying a recorded call", .timeLimit(.minutes(15)))
 struct CallReplayTests {
   /// Returns a server that responds with the statuses in turn, and then with 200.
   private func server(

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// The scenarios of the fault tests, recorded and replayed.
-@Suite("Replaying faults", .ownThread, .timeLimit(.minutes(5)))
+@Suite("Replaying faults", .ownThread, .timeLimit(.minutes(15)))
 struct FaultReplayTests {
   static let faults =
     HeadFaultTests.statusLines + HeadFaultTests.fields + HeadFaultTests.floods + BodyFramingFaultTests.truncations

@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Replaying calls over HTTP/2", .timeLimit(.minutes(5)))
+@Suite("Replaying calls over HTTP/2", .timeLimit(.minutes(15)))
 struct HTTP2ReplayTests {
   private let authority: CertificateAuthority
 

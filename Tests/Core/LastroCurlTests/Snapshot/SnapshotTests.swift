@@ -11,7 +11,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Snapshots", .ownThread, .timeLimit(.minutes(2)))
+@Suite("Snapshots", .ownThread, .timeLimit(.minutes(15)))
 struct SnapshotTests {
   private func values(_ kind: String, in snapshot: StackSnapshot) -> [String: StackSnapshot.Value]? {
     snapshot.parts.first { $0.kind == kind }?.values

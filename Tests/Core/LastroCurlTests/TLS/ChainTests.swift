@@ -36,7 +36,7 @@ private func socks(to port: Int, over base: CurlTransport) -> MemoryDialer {
   }
 }
 
-@Suite("Dialer transport, through chains", .timeLimit(.minutes(5)))
+@Suite("Dialer transport, through chains", .timeLimit(.minutes(15)))
 struct ChainTests {
   private let authority: TestAuthority
 

@@ -12,7 +12,7 @@ import Testing
 @testable import LastroHTTP
 
 /// HTTP/2 over TLS over the engine's plain streams, with loopback servers.
-@Suite("Dialer transport, HTTP/2", .timeLimit(.minutes(5)))
+@Suite("Dialer transport, HTTP/2", .timeLimit(.minutes(15)))
 struct HTTP2ConnectionTests {
   private let authority: TestAuthority
 

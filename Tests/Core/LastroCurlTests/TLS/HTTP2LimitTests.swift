@@ -21,7 +21,7 @@ extension EnginePort {
 }
 
 /// HTTP/2 over streams of the engine, with a clock that the test moves.
-@Suite("Dialer transport, HTTP/2: limits in time", .timeLimit(.minutes(5)))
+@Suite("Dialer transport, HTTP/2: limits in time", .timeLimit(.minutes(15)))
 struct HTTP2LimitTests {
   private let authority: TestAuthority
   private let clock = ManualClock()

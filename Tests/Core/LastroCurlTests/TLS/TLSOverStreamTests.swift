@@ -10,7 +10,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("TLS over a dialer: bytes", .timeLimit(.minutes(5)))
+@Suite("TLS over a dialer: bytes", .timeLimit(.minutes(15)))
 struct TLSOverStreamTests {
   let lab: TestAuthority
 

@@ -10,7 +10,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("TLS over a dialer: trust", .timeLimit(.minutes(5)))
+@Suite("TLS over a dialer: trust", .timeLimit(.minutes(15)))
 struct TLSOverStreamTrustTests {
   let lab: TestAuthority
 

@@ -13,7 +13,7 @@ import Testing
 @testable import LastroCurl
 
 /// Files of client certificates that block or cannot be read.
-@Suite("Trust: client certificates that are not available", .timeLimit(.minutes(5)))
+@Suite("Trust: client certificates that are not available", .timeLimit(.minutes(15)))
 struct BlockingIdentityTests {
   private let lab: TestAuthority
   private let directory: PeerDirectory

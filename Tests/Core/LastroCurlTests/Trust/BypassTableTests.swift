@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Every bypass over every path to a server; ``BypassTests`` tries them over HTTP alone. The server's record decides.
-@Suite("Trust: routes and bypasses", .timeLimit(.minutes(5)))
+@Suite("Trust: routes and bypasses", .timeLimit(.minutes(15)))
 struct BypassTableTests {
   private let lab: TestAuthority
 

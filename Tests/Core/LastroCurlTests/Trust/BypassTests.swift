@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 
 /// Each way in which a request could evade a pin, tried for real. The bytes that reach the server decide.
-@Suite("Trust: bypasses", .overEachLink, .timeLimit(.minutes(5)))
+@Suite("Trust: bypasses", .overEachLink, .timeLimit(.minutes(15)))
 struct BypassTests {
   private let lab: TestAuthority
 

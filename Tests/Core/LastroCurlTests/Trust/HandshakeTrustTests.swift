@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 
 /// The cases that Alicerce tests with a trust object, over real handshakes, and chains with each kind of key and fault.
-@Suite("Trust: handshakes", .ownThread, .timeLimit(.minutes(5)))
+@Suite("Trust: handshakes", .ownThread, .timeLimit(.minutes(15)))
 struct HandshakeTrustTests {
   private static let domain = "alicerce.test"
 

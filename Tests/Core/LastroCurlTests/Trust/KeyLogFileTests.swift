@@ -8,7 +8,7 @@ import Testing
 @testable import LastroCurl
 
 /// Key log lines, written to pipes that are not read for a while.
-@Suite("Trust: writing the key log", .timeLimit(.minutes(5)))
+@Suite("Trust: writing the key log", .timeLimit(.minutes(15)))
 struct KeyLogFileTests {
   /// A pipe whose writing end blocks, as a file on a network file system may.
   private struct Pipe {

@@ -11,7 +11,7 @@ import TestSupport
 import Testing
 
 /// Trust checks for servers behind proxies, and for the proxies themselves.
-@Suite("Trust: proxies", .peers(.nginx, .squid, .dante), .timeLimit(.minutes(5)))
+@Suite("Trust: proxies", .peers(.nginx, .squid, .dante), .timeLimit(.minutes(15)))
 struct ProxyTrustTests {
   private func pin(_ path: String) throws -> String {
     try SPKIHash(pem: String(decoding: Data(contentsOf: URL(filePath: path)), as: UTF8.self)).description

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// The report about a certificate that OpenSSL refused, for every place in which TLS is used.
-@Suite("Refused certificates", .timeLimit(.minutes(5)))
+@Suite("Refused certificates", .timeLimit(.minutes(15)))
 struct RefusedCertificateTests {
   enum Place: String, CaseIterable, CustomTestStringConvertible {
     case fetch, proxy, stream, tlsOverStream

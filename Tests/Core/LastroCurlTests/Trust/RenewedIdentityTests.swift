@@ -12,7 +12,7 @@ import TestSupport
 import Testing
 
 /// Files of client certificates that change while a stack is in use.
-@Suite("Trust: renewed client certificates", .timeLimit(.minutes(5)))
+@Suite("Trust: renewed client certificates", .timeLimit(.minutes(15)))
 struct RenewedIdentityTests {
   /// The component that presents the client certificate.
   enum Way: String, CaseIterable, Sendable { case engine, curlDialer, tlsDialer }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroCurl
 
-@Suite("Trust: revisions of files", .timeLimit(.minutes(5)))
+@Suite("Trust: revisions of files", .timeLimit(.minutes(15)))
 struct TLSFileRevisionsTests {
   @Test("A file check that blocks does not hold up its caller forever, nor any other")
   func blockedLook() async {

@@ -12,7 +12,7 @@ import TestSupport
 import Testing
 
 /// TLS beyond pins: roots, client certificates, ciphers, stapled status, the key log.
-@Suite("Trust: TLS options", .timeLimit(.minutes(5)))
+@Suite("Trust: TLS options", .timeLimit(.minutes(15)))
 struct TLSOptionsTests {
   private let lab: TestAuthority
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Body channel", .timeLimit(.minutes(5)))
+@Suite("Body channel", .timeLimit(.minutes(15)))
 struct BodyChannelTests {
   @Test("Bytes that arrive one at a time are delivered complete, in order and in few pieces")
   func tinyOffers() async throws {

@@ -9,7 +9,7 @@ import Testing
 @testable import LastroHTTP
 
 /// Buffers of large bodies are reused. Bytes that a caller keeps must not change.
-@Suite("Collected bodies", .timeLimit(.minutes(5)))
+@Suite("Collected bodies", .timeLimit(.minutes(15)))
 struct CollectedBodyTests {
   private static func body(
     _ content: Data, pieces: Int, announced: Int? = nil, store: BodyBlockStore

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Open body file", .timeLimit(.minutes(5)))
+@Suite("Open body file", .timeLimit(.minutes(15)))
 struct FileDescriptorTests {
   /// - Parameter isWritten: whether the pipe has a writer from the start. Without one, opening waits; with one, reading
   ///   does.

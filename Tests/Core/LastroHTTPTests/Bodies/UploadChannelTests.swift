@@ -8,7 +8,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Upload channel", .timeLimit(.minutes(5)))
+@Suite("Upload channel", .timeLimit(.minutes(15)))
 struct UploadChannelTests {
   /// Returns a channel that holds all chunks of its source.
   private func channel(_ chunks: [Data]) async throws -> UploadChannel {

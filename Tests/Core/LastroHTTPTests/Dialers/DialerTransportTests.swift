@@ -10,7 +10,7 @@ import Testing
 @testable import LastroHTTP
 
 /// HTTP/1.1 over streams in memory: the bytes that are sent, and the results of responses in every split.
-@Suite("Dialer transport", .timeLimit(.minutes(5)))
+@Suite("Dialer transport", .timeLimit(.minutes(15)))
 struct DialerTransportTests {
   @Test("A GET is sent and answered")
   func get() async throws {

@@ -47,7 +47,7 @@ private final class LateWriter: ByteStream {
   func close() { base.close() }
 }
 
-@Suite("Streams handed over after an upgrade", .timeLimit(.minutes(5)))
+@Suite("Streams handed over after an upgrade", .timeLimit(.minutes(15)))
 struct HandOverTests {
   @Test("The stream has no pending write when it is handed over, even if the response came before the write returned")
   func lateWrite() async throws {

@@ -35,7 +35,7 @@ private final class HoldingConnector: Connector, RouteState, @unchecked Sendable
   func letGo() { proceed?() }
 }
 
-@Suite("Closed engines", .timeLimit(.minutes(5)))
+@Suite("Closed engines", .timeLimit(.minutes(15)))
 struct ClosedEngineTests {
   @Test("A trust check that ends after its engine was closed starts nothing")
   func lateCheck() async throws {

@@ -9,7 +9,7 @@ import Testing
 @testable import Lastro
 @testable import LastroHTTP
 
-@Suite("Dialer transport, pool", .timeLimit(.minutes(5)))
+@Suite("Dialer transport, pool", .timeLimit(.minutes(15)))
 struct ConnectionPoolTests {
   @Test("A hundred requests share four connections in the order in which they were queued")
   func concurrency() async throws {

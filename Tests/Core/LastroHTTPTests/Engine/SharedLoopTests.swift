@@ -7,7 +7,7 @@ import Testing
 @testable import Lastro
 @testable import LastroHTTP
 
-@Suite("Engines on one event loop", .timeLimit(.minutes(5)))
+@Suite("Engines on one event loop", .timeLimit(.minutes(15)))
 struct SharedLoopTests {
   @Test("A thousand transports run on one thread")
   func threads() async {

@@ -21,7 +21,7 @@ private struct HangingDialer: Dialer {
   }
 }
 
-@Suite("Dialer transport: time limits", .timeLimit(.minutes(5)))
+@Suite("Dialer transport: time limits", .timeLimit(.minutes(15)))
 struct HTTP1LimitTests {
   private static let limits: [(sent: String, code: FailureCode, wait: Duration, hasHead: Bool)] = [
     ("", .idleTimeout, .seconds(5), false), ("HTTP/1.1 200 OK\r\n", .idleTimeout, .seconds(5), false),

@@ -9,7 +9,7 @@ import Testing
 @testable import Lastro
 @testable import LastroHTTP
 
-@Suite("Dialer transport, uploads over HTTP/1.1", .timeLimit(.minutes(5)))
+@Suite("Dialer transport, uploads over HTTP/1.1", .timeLimit(.minutes(15)))
 struct HTTP1UploadTests {
   private static func chunks(_ pieces: [String], length: Int64? = nil) -> RequestBody {
     RequestBody(

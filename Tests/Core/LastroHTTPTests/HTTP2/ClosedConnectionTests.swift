@@ -7,7 +7,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Dialer transport: closed HTTP/2 connections", .timeLimit(.minutes(5)))
+@Suite("Dialer transport: closed HTTP/2 connections", .timeLimit(.minutes(15)))
 struct ClosedConnectionTests {
   @Test("A server that reads nothing does not delay the end of a closed connection")
   func blockedWrite() async throws {

@@ -88,7 +88,7 @@ private final class HeldEndStream: LoopStream {
   }
 }
 
-@Suite("Links over streams", .timeLimit(.minutes(5)))
+@Suite("Links over streams", .timeLimit(.minutes(15)))
 struct StreamLinkTests {
   /// The protocols of a server that ends its stream after one response.
   enum Version: CaseIterable {

@@ -9,7 +9,7 @@ import Testing
 @testable import LastroHTTP
 
 /// Calls of epoll that the poller omits must not lose events: readiness, the end of a descriptor number, and its reuse.
-@Suite("Poller", .timeLimit(.minutes(5)))
+@Suite("Poller", .timeLimit(.minutes(15)))
 struct PollerTests {
   /// Both ends of a connection. They are closed when the object is released.
   private final class Pair {

@@ -11,7 +11,7 @@ import Testing
 @testable import LastroHTTP
 
 /// HTTP/2 connections that end before the requests on them are sent.
-@Suite("Dialer transport, connections that end early", .timeLimit(.minutes(5)))
+@Suite("Dialer transport, connections that end early", .timeLimit(.minutes(15)))
 struct EarlyEndTests {
   @Test("A connection that ends as soon as it opens fails its request, and such hosts are not dialed indefinitely")
   func atOnce() async throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Decisions for a host", .ownThread, .timeLimit(.minutes(5)))
+@Suite("Decisions for a host", .ownThread, .timeLimit(.minutes(15)))
 struct HostMachineTests {
   private static let limits = HostMachine.Limits(
     connections: 3, dials: 2, streams: 4, streamsPerConnection: 3, keepsIdle: true)

@@ -8,7 +8,7 @@ import Testing
 @testable import LastroHTTP
 
 /// The selection of unused connections, hosts and options that are kept.
-@Suite("Queue of idle connections", .timeLimit(.minutes(5)))
+@Suite("Queue of idle connections", .timeLimit(.minutes(15)))
 struct IdleQueueTests {
   @Test("The first is the one that has been idle longest, whatever was taken and returned", arguments: 0..<20)
   func order(seed: UInt64) {

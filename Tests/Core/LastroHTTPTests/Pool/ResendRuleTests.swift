@@ -11,7 +11,7 @@ import Testing
 @testable import LastroHTTP
 
 /// The rules by which the engine sends a request again, against a plain statement of the standards.
-@Suite("Every combination of the rules of resending", .ownThread, .serialized, .timeLimit(.minutes(5)))
+@Suite("Every combination of the rules of resending", .ownThread, .serialized, .timeLimit(.minutes(15)))
 struct ResendRuleTests {
   /// The facts that decide whether a request is sent again.
   struct Facts: Hashable {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("All histories of an HTTP/1.1 exchange", .ownThread, .serialized, .timeLimit(.minutes(5)))
+@Suite("All histories of an HTTP/1.1 exchange", .ownThread, .serialized, .timeLimit(.minutes(15)))
 struct ExchangeHistoriesTests {
   /// The number of events of a history, and the least number of states that they reach.
   private static let bounds: [ExchangeWorld.Scenario: (events: Int, states: Int)] = [

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("All histories of several hosts", .ownThread, .serialized, .timeLimit(.minutes(5)))
+@Suite("All histories of several hosts", .ownThread, .serialized, .timeLimit(.minutes(15)))
 struct HostsHistoriesTests {
   @Test("Every interleaving of requests, responses, ends and time keeps the order, the limits and the memory of hosts")
   func every() {

@@ -9,7 +9,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("Connections that are opened in advance, in virtual time", .timeLimit(.minutes(1)))
+@Suite("Connections that are opened in advance, in virtual time", .timeLimit(.minutes(15)))
 struct VirtualWarmingTests {
   @Test("As many connections are opened as wanted, nothing is sent on them, and requests use them")
   func opens() {

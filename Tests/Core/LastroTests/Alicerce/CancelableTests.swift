@@ -23,7 +23,7 @@ final class CancelableProbe: Cancelable {
   }
 }
 
-@Suite("Cancelable bags", .timeLimit(.minutes(5)))
+@Suite("Cancelable bags", .timeLimit(.minutes(15)))
 struct CancelableBagTests {
   @Test("A bag can be made with members", .parity("CB01"))
   func initWithMembers() {
@@ -151,7 +151,7 @@ struct CancelableBagTests {
   }
 }
 
-@Suite("Weak and dummy cancelables", .timeLimit(.minutes(5)))
+@Suite("Weak and dummy cancelables", .timeLimit(.minutes(15)))
 struct WeakCancelableTests {
   @Test("A weak cancelable is not cancelled while its target is not", .parity("WC01"))
   func notCancelled() {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("API keys", .timeLimit(.minutes(5)))
+@Suite("API keys", .timeLimit(.minutes(15)))
 struct APIKeyAuthenticatorTests {
   private static let key = "k3y-ÄB+/= &?#"
 

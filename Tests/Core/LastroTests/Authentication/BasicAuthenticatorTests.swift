@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Basic credentials", .timeLimit(.minutes(5)))
+@Suite("Basic credentials", .timeLimit(.minutes(15)))
 struct BasicAuthenticatorTests {
   private static func origin(_ url: String = "https://example.com") throws -> Origin { try Origin(url) }
 

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Bearer authenticator: frequency of refreshes", .timeLimit(.minutes(5)))
+@Suite("Bearer authenticator: frequency of refreshes", .timeLimit(.minutes(15)))
 struct BearerAskingTests {
   let clock = ManualClock()
 

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Bearer authenticator: tokens on requests, and responses with 401", .timeLimit(.minutes(5)))
+@Suite("Bearer authenticator: tokens on requests, and responses with 401", .timeLimit(.minutes(15)))
 struct BearerAuthenticatorTests {
   let clock = ManualClock()
   let source = GatedSource()

@@ -8,7 +8,7 @@ import Testing
 @testable import Lastro
 
 /// Random histories, compared step by step with the expected effects.
-@Suite("Bearer authenticator: random histories", .ownThread, .timeLimit(.minutes(5)))
+@Suite("Bearer authenticator: random histories", .ownThread, .timeLimit(.minutes(15)))
 struct BearerModelTests {
   enum End: Equatable {
     case field(String)

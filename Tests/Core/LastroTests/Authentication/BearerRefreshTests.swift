@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Bearer authenticator: refreshes", .timeLimit(.minutes(5)))
+@Suite("Bearer authenticator: refreshes", .timeLimit(.minutes(15)))
 struct BearerRefreshTests {
   let clock = ManualClock()
   let source = GatedSource()

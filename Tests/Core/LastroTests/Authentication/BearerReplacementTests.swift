@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Bearer authenticator: replacing the token and shutting down", .timeLimit(.minutes(5)))
+@Suite("Bearer authenticator: replacing the token and shutting down", .timeLimit(.minutes(15)))
 struct BearerReplacementTests {
   let clock = ManualClock()
   let source = GatedSource()

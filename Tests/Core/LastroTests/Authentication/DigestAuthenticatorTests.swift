@@ -9,7 +9,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Digest authentication: calls", .timeLimit(.minutes(5)))
+@Suite("Digest authentication: calls", .timeLimit(.minutes(15)))
 struct DigestAuthenticatorTests {
   private static let url = "https://example.com/a?b=c"
 

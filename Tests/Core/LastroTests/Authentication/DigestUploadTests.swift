@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Digest authentication: uploads", .timeLimit(.minutes(5)))
+@Suite("Digest authentication: uploads", .timeLimit(.minutes(15)))
 struct DigestUploadTests {
   private static let url = "https://example.com/in/file"
   private static let large = Data(repeating: 7, count: 100_000)

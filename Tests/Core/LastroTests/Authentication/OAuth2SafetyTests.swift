@@ -10,7 +10,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("OAuth 2 sources: what is sent once, and what is never shown", .timeLimit(.minutes(5)))
+@Suite("OAuth 2 sources: what is sent once, and what is never shown", .timeLimit(.minutes(15)))
 struct OAuth2SafetyTests {
   typealias Sources = OAuth2SourceTests
 

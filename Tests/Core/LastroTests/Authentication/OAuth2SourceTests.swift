@@ -9,7 +9,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("OAuth 2 sources", .timeLimit(.minutes(5)))
+@Suite("OAuth 2 sources", .timeLimit(.minutes(15)))
 struct OAuth2SourceTests {
   static let tokenURL = "https://id.example/token"
 

@@ -10,7 +10,7 @@ import Testing
 
 /// Credentials that are created before the stack. Their token calls and their clock are those of the stack that uses
 /// them.
-@Suite("Tokens on one stack", .timeLimit(.minutes(5)))
+@Suite("Tokens on one stack", .timeLimit(.minutes(15)))
 struct OneStackTests {
   static func token(_ value: String, lifetime: Int) -> ScriptedTransport.Step {
     OAuth2SourceTests.answer(#"{"access_token":"\#(value)","token_type":"bearer","expires_in":\#(lifetime)}"#)

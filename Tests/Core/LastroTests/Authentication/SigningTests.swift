@@ -39,7 +39,7 @@ private struct Signer: RequestSigner {
   }
 }
 
-@Suite("Request signing", .timeLimit(.minutes(5)))
+@Suite("Request signing", .timeLimit(.minutes(15)))
 struct SigningTests {
   private static let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
   private static let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

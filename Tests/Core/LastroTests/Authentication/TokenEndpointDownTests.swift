@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Errors of tokens that cannot be fetched", .timeLimit(.minutes(5)))
+@Suite("Errors of tokens that cannot be fetched", .timeLimit(.minutes(15)))
 struct TokenEndpointDownTests {
   typealias Sources = OAuth2SourceTests
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("All histories of token refreshes", .ownThread, .serialized, .timeLimit(.minutes(5)))
+@Suite("All histories of token refreshes", .ownThread, .serialized, .timeLimit(.minutes(15)))
 struct TokenHistoriesTests {
   @Test(
     "Every interleaving of calls, refusals, results, limits, cancellations and replacements keeps the properties",

@@ -5,7 +5,7 @@ import Lastro
 import TestSupport
 import Testing
 
-@Suite("Digests of files", .timeLimit(.minutes(5)))
+@Suite("Digests of files", .timeLimit(.minutes(15)))
 struct FileDigestTests {
   private let path = NSTemporaryDirectory() + "digest-\(UUID().uuidString)"
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Fetch errors", .timeLimit(.minutes(5)))
+@Suite("Fetch errors", .timeLimit(.minutes(15)))
 struct FetchErrorTests {
   typealias Failure = HTTPFetchError<APIFailure>
 

@@ -32,7 +32,7 @@ private struct FailingStack: HTTPNetworkStack {
   }
 }
 
-@Suite("Errors created by users", .timeLimit(.minutes(5)))
+@Suite("Errors created by users", .timeLimit(.minutes(15)))
 struct MadeErrorTests {
   private typealias Failure = HTTPFetchError<Problem>
 

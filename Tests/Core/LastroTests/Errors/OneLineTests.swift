@@ -9,7 +9,7 @@ import Testing
 @testable import Lastro
 
 /// The contents of the log line besides stage, code and message.
-@Suite("Errors in one line", .timeLimit(.minutes(5)))
+@Suite("Errors in one line", .timeLimit(.minutes(15)))
 struct OneLineTests {
   static let page: HTTPFields = [.contentType: "text/html; charset=utf-8"]
 

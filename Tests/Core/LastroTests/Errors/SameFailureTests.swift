@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("The same failure has one form, however the retries ended", .timeLimit(.minutes(5)))
+@Suite("The same failure has one form, however the retries ended", .timeLimit(.minutes(15)))
 struct SameFailureTests {
   /// The reason for which no further attempt follows.
   enum Ending: String, CaseIterable, Sendable {

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Explanations", .timeLimit(.minutes(5)))
+@Suite("Explanations", .timeLimit(.minutes(15)))
 struct ExplanationTests {
   struct Opaque: HTTPResourceInterceptor {
     var credentialOrigins: [Origin] { [try? Origin("https://partner.example")].compactMap(\.self) }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Single Cookie field", .timeLimit(.minutes(5)))
+@Suite("Single Cookie field", .timeLimit(.minutes(15)))
 struct CookieFieldTests {
   private func lines(_ fields: HTTPFields) -> [String] { fields.map { "\($0.name.rawName): \($0.value)" } }
 

@@ -5,7 +5,7 @@ import Lastro
 import TestSupport
 import Testing
 
-@Suite("Bodies that are a slice of a file", .timeLimit(.minutes(5)))
+@Suite("Bodies that are a slice of a file", .timeLimit(.minutes(15)))
 struct FileSliceTests {
   private static let size = 300_000
   private static let content = {

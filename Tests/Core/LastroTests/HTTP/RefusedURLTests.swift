@@ -6,7 +6,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Refused URLs in errors", .timeLimit(.minutes(5)))
+@Suite("Refused URLs in errors", .timeLimit(.minutes(15)))
 struct RefusedURLTests {
   @Test(
     "An error names the URL without possible secrets",

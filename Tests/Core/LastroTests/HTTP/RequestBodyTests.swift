@@ -5,7 +5,7 @@ import Lastro
 import TestSupport
 import Testing
 
-@Suite("Request bodies", .timeLimit(.minutes(5)))
+@Suite("Request bodies", .timeLimit(.minutes(15)))
 struct RequestBodyTests {
   struct Model: Codable, Equatable {
     var name: String

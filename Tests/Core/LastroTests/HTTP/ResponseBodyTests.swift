@@ -5,7 +5,7 @@ import Lastro
 import LastroSupport
 import Testing
 
-@Suite("Response bodies of closures and sequences", .timeLimit(.minutes(5)))
+@Suite("Response bodies of closures and sequences", .timeLimit(.minutes(15)))
 struct ResponseBodyTests {
   @Test("A body of closures has their chunks and facts, and is cancelled when it is released")
   func closures() async throws {

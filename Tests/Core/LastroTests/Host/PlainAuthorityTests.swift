@@ -9,7 +9,7 @@ import Testing
 
 /// Hosts are read in two ways: in one pass over bytes if they are plain, and otherwise by the rules of IDNA. Callers
 /// must not notice the difference.
-@Suite("Fast path for plain authorities", .timeLimit(.minutes(5)))
+@Suite("Fast path for plain authorities", .timeLimit(.minutes(15)))
 struct PlainAuthorityTests {
   /// The result of reading a text. Errors are compared by their texts, too.
   private enum Outcome: Equatable {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Attempt ledger", .timeLimit(.minutes(5)))
+@Suite("Attempt ledger", .timeLimit(.minutes(15)))
 struct AttemptLedgerTests {
   static func eventfulCall() async throws -> (ledger: AttemptLedger, error: HTTPFetchError<any Error>) {
     let time = ManualClock(autoAdvance: true)

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Logging", .timeLimit(.minutes(5)))
+@Suite("Logging", .timeLimit(.minutes(15)))
 struct LoggingInterceptorTests {
   typealias Entries = Lock<[RecordingLogHandler.Entry]>
 

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Order of events", .timeLimit(.minutes(5)))
+@Suite("Order of events", .timeLimit(.minutes(15)))
 struct EventOrderTests {
   /// Runs scenarios by seed, and records the violations of each.
   @Test(

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Observed bodies", .timeLimit(.minutes(5)))
+@Suite("Observed bodies", .timeLimit(.minutes(15)))
 struct ObservedBodyTests {
   /// A body source that returns a piece once the test provides it.
   private final class Waiting: ResponseBodySource {

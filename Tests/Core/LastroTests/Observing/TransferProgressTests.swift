@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Progress of transfers", .timeLimit(.minutes(5)))
+@Suite("Progress of transfers", .timeLimit(.minutes(15)))
 struct TransferProgressTests {
   private let reporter = TransferProgressReporter()
   private let clock = ManualClock(autoAdvance: true)

@@ -35,7 +35,7 @@ private actor Session: RequestAuthenticator, HTTPResourceInterceptor {
 }
 
 /// The features of Alicerce's older protocols around `AuthenticatedRequestResource`, built with today's API.
-@Suite("Types around AuthenticatedRequestResource", .timeLimit(.minutes(5)))
+@Suite("Types around AuthenticatedRequestResource", .timeLimit(.minutes(15)))
 struct AuthenticatedFamilyTests {
   private func resource(_ interceptors: any HTTPResourceInterceptor...) -> RawHTTPResource {
     RawHTTPResource(

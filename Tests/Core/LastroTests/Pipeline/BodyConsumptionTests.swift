@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("One-shot bodies and signers", .timeLimit(.minutes(5)))
+@Suite("One-shot bodies and signers", .timeLimit(.minutes(15)))
 struct BodyConsumptionTests {
   private static func body(_ opened: EventRecorder<Int>) -> RequestBody {
     RequestBody(

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Cancellation", .timeLimit(.minutes(5)))
+@Suite("Cancellation", .timeLimit(.minutes(15)))
 struct CancellationTests {
   typealias Script = RetryLoopTests.Script
 

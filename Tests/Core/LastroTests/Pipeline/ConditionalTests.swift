@@ -9,7 +9,7 @@ import Testing
 @testable import Lastro
 
 /// Status 304 (RFC 9110 §15.4.5) answers a request that asks whether a resource has changed. It is not a failure.
-@Suite("Conditional requests", .timeLimit(.minutes(5)))
+@Suite("Conditional requests", .timeLimit(.minutes(15)))
 struct ConditionalTests {
   static let validators: HTTPFields = [.eTag: #"W/"1""#, .lastModified: "Sun, 06 Nov 1994 08:49:37 GMT"]
 

@@ -6,7 +6,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Credentials in any field stay with their origin", .timeLimit(.minutes(5)))
+@Suite("Credentials in any field stay with their origin", .timeLimit(.minutes(15)))
 struct CredentialRedirectTests {
   private static func send(
     _ fields: HTTPFields, to location: String, _ interceptors: any HTTPResourceInterceptor...

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Deadlines", .timeLimit(.minutes(5)))
+@Suite("Deadlines", .timeLimit(.minutes(15)))
 struct DeadlineTests {
   typealias Script = RetryLoopTests.Script
 

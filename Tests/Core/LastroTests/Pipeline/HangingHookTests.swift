@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Hooks that hang", .timeLimit(.minutes(5)))
+@Suite("Hooks that hang", .timeLimit(.minutes(15)))
 struct HangingHookTests {
   enum Place: CaseIterable { case maker, make, scheduled, succeeded, failed }
 

@@ -170,7 +170,7 @@ private struct OnlyAuthenticating: RequestAuthenticator, HTTPResourceInterceptor
   }
 }
 
-@Suite("Hooks: those a type implements are always called, others are not", .timeLimit(.minutes(5)))
+@Suite("Hooks: those a type implements are always called, others are not", .timeLimit(.minutes(15)))
 struct HookPresenceTests {
   /// Every combination of hooks, in the order of the bits of `HookSet`.
   private static let combinations: [any Telling.Type] = [

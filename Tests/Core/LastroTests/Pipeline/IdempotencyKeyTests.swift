@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Idempotency keys", .timeLimit(.minutes(5)))
+@Suite("Idempotency keys", .timeLimit(.minutes(15)))
 struct IdempotencyKeyTests {
   /// Returns the keys of a call in which each attempt's request is made with another key.
   static func keys(_ idempotency: RequestOptions.Idempotency) async throws -> (sent: [String?], told: String?) {

@@ -31,7 +31,7 @@ private struct Authenticator: RequestAuthenticator, HTTPResourceInterceptor {
   }
 }
 
-@Suite("Interceptors", .timeLimit(.minutes(5)))
+@Suite("Interceptors", .timeLimit(.minutes(15)))
 struct InterceptorTests {
   static let context = AttemptContext()
 

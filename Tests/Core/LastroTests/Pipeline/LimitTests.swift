@@ -9,7 +9,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Limits", .timeLimit(.minutes(5)))
+@Suite("Limits", .timeLimit(.minutes(15)))
 struct LimitTests {
   @Test("Invalid limits are refused before anything is sent")
   func negative() async throws {

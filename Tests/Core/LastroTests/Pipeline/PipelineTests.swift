@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Pipeline", .timeLimit(.minutes(5)))
+@Suite("Pipeline", .timeLimit(.minutes(15)))
 struct PipelineTests {
   struct OneEndpoint: HTTPResourceEndpoint {
     var method: HTTPRequest.Method { .get }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Redirects", .timeLimit(.minutes(5)))
+@Suite("Redirects", .timeLimit(.minutes(15)))
 struct RedirectTests {
   static func next(
     _ status: Int, to location: String, from request: ResourceRequest, policy: RedirectPolicy = .follow()
@@ -393,7 +393,7 @@ private final class GivenUpSource: ResponseBodySource {
   var finalFacts: TransferFacts? { nil }
 }
 
-@Suite("Origin", .timeLimit(.minutes(5)))
+@Suite("Origin", .timeLimit(.minutes(15)))
 struct OriginTests {
   @Test(
     "Origins are equal by scheme, lower-cased host and effective port",

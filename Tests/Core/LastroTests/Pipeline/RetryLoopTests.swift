@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Retry loop", .timeLimit(.minutes(5)))
+@Suite("Retry loop", .timeLimit(.minutes(15)))
 struct RetryLoopTests {
   /// An interceptor that returns scripted actions in order, then none, and records each failure.
   struct Script: HTTPResourceInterceptor {

@@ -6,7 +6,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Errors of reading a stream", .timeLimit(.minutes(1)))
+@Suite("Errors of reading a stream", .timeLimit(.minutes(15)))
 struct StreamErrorTests {
   private final class Silent: FetchObserver {
     func observe(_ event: FetchEvent) {}

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Rules that forbid retries", .timeLimit(.minutes(5)))
+@Suite("Rules that forbid retries", .timeLimit(.minutes(15)))
 struct VetoTests {
   typealias Script = RetryLoopTests.Script
 

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// The forms that people write first. Each compiles, and sends the request that it says.
-@Suite("First guesses at the API", .timeLimit(.minutes(5)))
+@Suite("First guesses at the API", .timeLimit(.minutes(15)))
 struct FirstGuessTests {
   private struct User: Codable, Sendable, Equatable { var name: String }
   private static let url = "https://api.example/users"

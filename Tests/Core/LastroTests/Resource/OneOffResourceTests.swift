@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Resources from a URL", .timeLimit(.minutes(5)))
+@Suite("Resources from a URL", .timeLimit(.minutes(15)))
 struct OneOffResourceTests {
   struct Item: Codable, Equatable { var id: Int }
   struct Problem: Codable, Error, Equatable { var code: String }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Text by its charset", .timeLimit(.minutes(5)))
+@Suite("Text by its charset", .timeLimit(.minutes(15)))
 struct TextDecodingTests {
   @Test(
     "The bytes are read in the charset that the response names, by the labels of the Encoding standard",

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Retry eligibility", .timeLimit(.minutes(5)))
+@Suite("Retry eligibility", .timeLimit(.minutes(15)))
 struct RetryInterceptorTests {
   static let interceptor = RetryInterceptor(policy: .maxRetries(3))
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Retry quota", .timeLimit(.minutes(5)))
+@Suite("Retry quota", .timeLimit(.minutes(15)))
 struct RetryQuotaTests {
   static func origin(_ host: String = "example.com") throws -> Origin { try Origin("https://\(host)/") }
 

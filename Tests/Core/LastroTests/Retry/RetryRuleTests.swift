@@ -7,7 +7,7 @@ import Testing
 @testable import Lastro
 
 /// The rules by which the pipeline makes another attempt, against a plain statement of them.
-@Suite("Every combination of the rules of retrying", .ownThread, .timeLimit(.minutes(5)))
+@Suite("Every combination of the rules of retrying", .ownThread, .timeLimit(.minutes(15)))
 struct RetryRuleTests {
   /// A failure, as far as the rules distinguish failures.
   enum Failure: CaseIterable {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("The standard policy", .timeLimit(.minutes(5)))
+@Suite("The standard policy", .timeLimit(.minutes(15)))
 struct StandardPolicyTests {
   static func metadata(_ status: Int, retryAfter: String? = nil) -> HTTPRetryMetadata {
     var head = HTTPResponse(status: .init(code: status))

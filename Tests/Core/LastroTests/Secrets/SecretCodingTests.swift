@@ -6,7 +6,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Secrets in models and requests", .timeLimit(.minutes(5)))
+@Suite("Secrets in models and requests", .timeLimit(.minutes(15)))
 struct SecretCodingTests {
   struct Login: Codable, Equatable {
     var user: String

@@ -9,7 +9,7 @@ import Testing
 @testable import Lastro
 
 /// A call and an explanation use the same decision about the consequences of a failure.
-@Suite("Decisions about retries", .timeLimit(.minutes(5)))
+@Suite("Decisions about retries", .timeLimit(.minutes(15)))
 struct ForetellingTests {
   private static let origin = Result { try Origin("https://lab.example") }
 

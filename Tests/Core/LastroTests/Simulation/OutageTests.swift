@@ -9,7 +9,7 @@ import Testing
 @testable import Lastro
 
 /// A host that is down, and many clients that still call it.
-@Suite("Simulated outage", .ownThread, .timeLimit(.minutes(5)))
+@Suite("Simulated outage", .ownThread, .timeLimit(.minutes(15)))
 struct OutageTests {
   static let calls = 1_000
 

@@ -8,7 +8,7 @@ import Testing
 @testable import Lastro
 
 /// Thousands of calls on a simulated clock. A failure names its seed; `SimulatedCall(Scenario(seed: …))` repeats it.
-@Suite("Simulation of random servers and policies", .timeLimit(.minutes(5)))
+@Suite("Simulation of random servers and policies", .timeLimit(.minutes(15)))
 struct SimulationTests {
   static let chunk: UInt64 = 150
 

@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Exchanges, whose statuses are values", .timeLimit(.minutes(5)))
+@Suite("Exchanges, whose statuses are values", .timeLimit(.minutes(15)))
 struct ExchangeTests {
   private func retrying(_ count: Int) -> RetryInterceptor { RetryInterceptor(policy: .maxRetries(count)) }
 

@@ -20,7 +20,7 @@ private struct Dictionary: NetworkStack {
 
 private struct Refusal: Error, Equatable {}
 
-@Suite("Network stacks", .timeLimit(.minutes(5)))
+@Suite("Network stacks", .timeLimit(.minutes(15)))
 struct NetworkStackTests {
   private let dictionary = Dictionary()
   private typealias Decoding<T: Sendable> = ModelDecoding<T, [Character], Dictionary.Page>

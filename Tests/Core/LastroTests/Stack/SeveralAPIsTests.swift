@@ -25,7 +25,7 @@ extension HTTPResource where Model == ResponseBody, APIError == RatesError {
   fileprivate static func history(_ id: Int) -> Self { .get("/rates/\(id)/history") }
 }
 
-@Suite("Several APIs", .timeLimit(.minutes(5)))
+@Suite("Several APIs", .timeLimit(.minutes(15)))
 struct SeveralAPIsTests {
   private static func stack(_ transport: ScriptedTransport, _ base: String) -> TransportNetworkStack {
     TransportNetworkStack(transport) { $0.baseURL = base }

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// The values that a stack applies to all its calls: the base URL, header fields, JSON coders.
-@Suite("Defaults of a stack", .timeLimit(.minutes(5)))
+@Suite("Defaults of a stack", .timeLimit(.minutes(15)))
 struct StackDefaultsTests {
   /// An endpoint from an API's enum, which tests do not change.
   private enum Shop: HTTPResourceEndpoint {

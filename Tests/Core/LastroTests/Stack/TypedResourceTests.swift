@@ -53,7 +53,7 @@ extension HTTPResource where Model == Int, APIError == GitHubError {
   }
 }
 
-@Suite("Typed calls", .timeLimit(.minutes(5)))
+@Suite("Typed calls", .timeLimit(.minutes(15)))
 struct TypedResourceTests {
   private let github = TransportNetworkStack(
     transport: ScriptedTransport { (request, _) throws(TransportError) in

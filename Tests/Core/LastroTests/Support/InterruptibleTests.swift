@@ -6,7 +6,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Waiting for user code", .timeLimit(.minutes(5)))
+@Suite("Waiting for user code", .timeLimit(.minutes(15)))
 struct InterruptibleTests {
   @Test("A prompt operation's value is returned, with and without a limit")
   func prompt() async throws {

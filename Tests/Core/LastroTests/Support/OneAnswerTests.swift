@@ -5,7 +5,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("One answer", .timeLimit(.minutes(5)))
+@Suite("One answer", .timeLimit(.minutes(15)))
 struct OneAnswerTests {
   @Test("The first value counts, whether it is awaited before or after")
   func first() async {

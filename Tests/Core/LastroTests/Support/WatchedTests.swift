@@ -5,7 +5,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("A watched state", .timeLimit(.minutes(5)))
+@Suite("A watched state", .timeLimit(.minutes(15)))
 struct WatchedTests {
   @Test("A change resumes the tasks whose conditions it meets, and no others")
   func change() async {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Timeouts", .timeLimit(.minutes(5)))
+@Suite("Timeouts", .timeLimit(.minutes(15)))
 struct TimeoutsTests {
   @Test("Omitted limits are the standard ones")
   func defaults() throws {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Policy swaps", .timeLimit(.minutes(5)))
+@Suite("Policy swaps", .timeLimit(.minutes(15)))
 struct PolicySwapTests {
   typealias Configuration = ServerTrustEvaluator.Configuration
 

@@ -8,7 +8,7 @@ import Testing
 @testable import Lastro
 
 /// Alicerce's test rows for rules. The rows that need a handshake are tested over the engine.
-@Suite("Server trust evaluator", .ownThread, .timeLimit(.minutes(5)))
+@Suite("Server trust evaluator", .ownThread, .timeLimit(.minutes(15)))
 struct ServerTrustEvaluatorTests {
   enum Pinned: String, CaseIterable { case chain, root, intermediate, leaf, leafAndWrong }
 

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Trust failures", .timeLimit(.minutes(5)))
+@Suite("Trust failures", .timeLimit(.minutes(15)))
 struct TrustFailureTests {
   static func failure(others: Int = 1) throws -> (TrustFailure, TrustChain) {
     let chain = try TrustChain()

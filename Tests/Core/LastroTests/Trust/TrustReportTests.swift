@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Trust reports", .timeLimit(.minutes(5)))
+@Suite("Trust reports", .timeLimit(.minutes(15)))
 struct TrustReportTests {
   /// An inbox that receives reports as they are handled.
   struct Inbox {

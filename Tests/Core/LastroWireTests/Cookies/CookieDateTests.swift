@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Cookie dates", .timeLimit(.minutes(5)))
+@Suite("Cookie dates", .timeLimit(.minutes(15)))
 struct CookieDateTests {
   @Test(
     "Dates are found in any order and punctuation",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Cookie paths and name prefixes", .timeLimit(.minutes(5)))
+@Suite("Cookie paths and name prefixes", .timeLimit(.minutes(15)))
 struct CookiePathTests {
   @Test(
     "The default path ends before the request's last slash",

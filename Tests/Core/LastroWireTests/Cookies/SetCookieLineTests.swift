@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Set-Cookie lines", .timeLimit(.minutes(5)))
+@Suite("Set-Cookie lines", .timeLimit(.minutes(15)))
 struct SetCookieLineTests {
   private static func problem(_ bytes: some Collection<UInt8>) -> SetCookieLine.Problem? {
     do throws(SetCookieLine.Problem) {

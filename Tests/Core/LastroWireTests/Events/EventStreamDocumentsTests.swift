@@ -5,7 +5,7 @@ import Testing
 @testable import LastroWire
 
 /// Event streams, and the events that a reader must find in them (WHATWG HTML §9.2.6).
-@Suite("Event stream documents", .timeLimit(.minutes(5)))
+@Suite("Event stream documents", .timeLimit(.minutes(15)))
 struct EventStreamDocumentsTests {
   @Test("A document is parsed in every split into two and byte by byte", arguments: all)
   func documents(document: Document) {

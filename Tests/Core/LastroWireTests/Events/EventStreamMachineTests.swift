@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Event stream parser", .timeLimit(.minutes(5)))
+@Suite("Event stream parser", .timeLimit(.minutes(15)))
 struct EventStreamMachineTests {
   typealias Event = EventStreamMachine.Event
   static let limits = EventStreamMachine.Limits(lineBytes: 1 << 20, eventBytes: 8 << 20, idBytes: 4 << 10)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("JSON Lines", .timeLimit(.minutes(5)))
+@Suite("JSON Lines", .timeLimit(.minutes(15)))
 struct JSONLinesMachineTests {
   struct Outcome: Equatable {
     var texts: [String] = []

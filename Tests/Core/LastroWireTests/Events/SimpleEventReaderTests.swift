@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Second parser for event streams", .ownThread, .timeLimit(.minutes(5)))
+@Suite("Second parser for event streams", .ownThread, .timeLimit(.minutes(15)))
 struct SimpleEventReaderTests {
   @Test("There are at least sixty documents, and the second parser agrees on them")
   func secondReader() {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Waits after losses", .timeLimit(.minutes(5)))
+@Suite("Waits after losses", .timeLimit(.minutes(15)))
 struct LossWaitTests {
   /// Returns whether a wait followed each loss, given the numbers of losses without progress before it.
   private static func waits(_ policy: HTTPRetryPolicy, _ fruitless: [Int]) async -> [Bool] {

@@ -9,7 +9,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Closures that get the progress of a transfer", .timeLimit(.minutes(5)))
+@Suite("Closures that get the progress of a transfer", .timeLimit(.minutes(15)))
 struct ProgressClosureTests {
   private let clock = ManualClock(autoAdvance: true)
   private let seen = Lock<[TransferProgress]>([])

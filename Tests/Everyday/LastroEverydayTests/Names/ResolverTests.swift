@@ -37,7 +37,7 @@ private final class Slow: NameResolver {
   func connectionFailed(to name: HostName, port: Int) { counts.change { $0.unreachable += 1 } }
 }
 
-@Suite("Resolvers", .timeLimit(.minutes(5)))
+@Suite("Resolvers", .timeLimit(.minutes(15)))
 struct ResolverTests {
   private static let down = TransportError(stage: .resolve, code: .hostNotFound, message: "down")
   private let name: HostName

@@ -9,7 +9,7 @@ import Testing
 @testable import Lastro
 @testable import LastroObservability
 
-@Suite("HTTP archives", .timeLimit(.minutes(5)))
+@Suite("HTTP archives", .timeLimit(.minutes(15)))
 struct HARTests {
   let clock = ManualClock(autoAdvance: true)
 

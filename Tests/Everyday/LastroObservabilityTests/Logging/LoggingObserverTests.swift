@@ -11,7 +11,7 @@ import Testing
 @testable import Lastro
 @testable import LastroObservability
 
-@Suite("Log lines of calls", .timeLimit(.minutes(5)))
+@Suite("Log lines of calls", .timeLimit(.minutes(15)))
 struct LoggingObserverTests {
   private let clock = ManualClock(autoAdvance: true)
 

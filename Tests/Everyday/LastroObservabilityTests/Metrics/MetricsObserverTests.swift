@@ -10,7 +10,7 @@ import Testing
 @testable import Lastro
 @testable import LastroObservability
 
-@Suite("Metrics of calls", .timeLimit(.minutes(5)))
+@Suite("Metrics of calls", .timeLimit(.minutes(15)))
 struct MetricsObserverTests {
   let metrics = TestMetrics()
   let clock = ManualClock(autoAdvance: true)

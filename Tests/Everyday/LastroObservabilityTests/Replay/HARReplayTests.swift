@@ -9,7 +9,7 @@ import Testing
 @testable import Lastro
 @testable import LastroObservability
 
-@Suite("Replay of HTTP archives", .timeLimit(.minutes(5)))
+@Suite("Replay of HTTP archives", .timeLimit(.minutes(15)))
 struct HARReplayTests {
   private static let binary = Data([0, 1, 2, 0xFF, 0xFE, 0x80])
 

@@ -11,7 +11,7 @@ import Tracing
 @testable import Lastro
 @testable import LastroObservability
 
-@Suite("Traces of calls", .timeLimit(.minutes(5)))
+@Suite("Traces of calls", .timeLimit(.minutes(15)))
 struct TracingObserverTests {
   let tracer = InMemoryTracer()
   let clock = ManualClock(autoAdvance: true)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroResilience
 
-@Suite("Endpoint selection state machine", .timeLimit(.minutes(1)))
+@Suite("Endpoint selection state machine", .timeLimit(.minutes(15)))
 struct EndpointMachineTests {
   private static func machine(
     _ tiers: [Int], policy: BalancingPolicy = .roundRobin
@@ -103,7 +103,7 @@ struct EndpointMachineTests {
   }
 }
 
-@Suite("Endpoint set", .timeLimit(.minutes(1)))
+@Suite("Endpoint set", .timeLimit(.minutes(15)))
 struct EndpointSetTests {
   @Test("A backup is used only while no other server is healthy")
   func backups() throws {

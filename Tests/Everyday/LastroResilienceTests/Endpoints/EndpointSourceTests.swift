@@ -10,7 +10,7 @@ import Testing
 
 @testable import LastroResilience
 
-@Suite("Endpoint sets that follow a source", .timeLimit(.minutes(5)))
+@Suite("Endpoint sets that follow a source", .timeLimit(.minutes(15)))
 struct EndpointSourceTests {
   private let clock = ManualClock()
 
@@ -117,7 +117,7 @@ struct EndpointSourceTests {
   }
 }
 
-@Suite("Servers that share a URL", .timeLimit(.minutes(5)))
+@Suite("Servers that share a URL", .timeLimit(.minutes(15)))
 struct SharedURLTests {
   private static let addresses = ["10.0.0.1", "10.0.0.2:8443", "10.0.0.3"]
   private let clock = ManualClock(autoAdvance: true)
@@ -269,7 +269,7 @@ struct SharedURLTests {
   }
 }
 
-@Suite("Members that a call has tried", .timeLimit(.minutes(1)))
+@Suite("Members that a call has tried", .timeLimit(.minutes(15)))
 struct TriedMembersTests {
   @Test("The members of the 1,024 latest calls are kept")
   func bound() {

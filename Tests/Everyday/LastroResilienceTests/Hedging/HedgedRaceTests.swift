@@ -9,7 +9,7 @@ import Testing
 @testable import LastroResilience
 
 /// Tests of every order of ends, compared with the outcome that the rules demand.
-@Suite("Hedged race", .timeLimit(.minutes(5)))
+@Suite("Hedged race", .timeLimit(.minutes(15)))
 struct HedgedRaceTests {
   /// The end of a try, and the milliseconds until then.
   private struct Try: Hashable {

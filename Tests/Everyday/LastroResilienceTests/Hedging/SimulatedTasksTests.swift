@@ -5,7 +5,7 @@ import LastroSupport
 import LastroTesting
 import Testing
 
-@Suite("Simulated tasks", .timeLimit(.minutes(5)))
+@Suite("Simulated tasks", .timeLimit(.minutes(15)))
 struct SimulatedTasksTests {
   @Test("Tasks of a group run in turn, time jumps to the next due one, and a deadlock is detected")
   func order() {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LastroResilience
 
-@Suite("Concurrency limiter", .timeLimit(.minutes(5)))
+@Suite("Concurrency limiter", .timeLimit(.minutes(15)))
 struct ConcurrencyLimiterTests {
   private static func key(_ host: String = "api.example.org") throws -> ResilienceKey {
     ResilienceKey(try Origin("https://\(host)"))

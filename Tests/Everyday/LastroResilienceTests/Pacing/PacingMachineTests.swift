@@ -7,7 +7,7 @@ import Testing
 
 @testable import LastroResilience
 
-@Suite("Pacing state machine", .timeLimit(.minutes(5)))
+@Suite("Pacing state machine", .timeLimit(.minutes(15)))
 struct PacingMachineTests {
   private static func slots(_ machine: inout PacingMachine, _ count: Int, now: Duration = .zero) -> [String] {
     (0..<count).map { _ in machine.reserve(now: now, unit: 0.5).slot.brief }
@@ -150,7 +150,7 @@ extension PacingMachine {
   }
 }
 
-@Suite("Pacer", .timeLimit(.minutes(5)))
+@Suite("Pacer", .timeLimit(.minutes(15)))
 struct PacerTests {
   @Test("A configured rate makes requests wait, and refuses those that would wait too long")
   func pace() async throws {

@@ -9,7 +9,7 @@ import LastroSQLiteCache
 import LastroSupport
 import Testing
 
-@Suite("Processes killed while they store responses", .timeLimit(.minutes(5)))
+@Suite("Processes killed while they store responses", .timeLimit(.minutes(15)))
 struct KilledWriterTests {
   /// The number of times that a process is killed at an arbitrary moment; `make long` raises it.
   static let kills = ProcessInfo.processInfo.environment["LASTRO_KILLS"].flatMap { Int($0) } ?? 8

@@ -7,7 +7,7 @@ import LastroSupport
 import TestSupport
 import Testing
 
-@Suite("Databases changed by another program", .timeLimit(.minutes(5)))
+@Suite("Databases changed by another program", .timeLimit(.minutes(15)))
 struct SpoiledDatabaseTests {
   private typealias Store = SQLiteCacheStoreTests
 

@@ -11,7 +11,7 @@ import TestSupport
 import Testing
 
 /// Full texts of the errors of the cache and of its store on disk.
-@Suite("Errors of the cache", .timeLimit(.minutes(5)))
+@Suite("Errors of the cache", .timeLimit(.minutes(15)))
 struct CacheErrorTests {
   @Test("A store refuses a limit of nothing, and a folder that others may write, is a file, or cannot be made")
   func folders() throws {

@@ -12,7 +12,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Requests to servers that come and go", .timeLimit(.minutes(5)))
+@Suite("Requests to servers that come and go", .timeLimit(.minutes(15)))
 struct DiscoveryPeerTests {
   private let file: URL
 

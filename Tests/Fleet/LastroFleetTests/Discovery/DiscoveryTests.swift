@@ -42,7 +42,7 @@ private final class TableResolver: NameResolver {
   var asked: Int { answer.read { $0.asked } }
 }
 
-@Suite("Servers found by DNS", .timeLimit(.minutes(5)))
+@Suite("Servers found by DNS", .timeLimit(.minutes(15)))
 struct DNSDiscoveryTests {
   private let clock = ManualClock()
   private let resolver = TableResolver()
@@ -178,7 +178,7 @@ struct DNSDiscoveryTests {
   }
 }
 
-@Suite("Servers listed in a file", .timeLimit(.minutes(5)))
+@Suite("Servers listed in a file", .timeLimit(.minutes(15)))
 struct FileDiscoveryTests {
   private let clock = ManualClock()
   private let path: String

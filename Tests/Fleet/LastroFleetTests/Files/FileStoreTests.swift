@@ -9,7 +9,7 @@ import Testing
 
 private let one = Array("one".utf8), two = Array("two".utf8)
 
-@Suite("A folder as a store", .timeLimit(.minutes(5)))
+@Suite("A folder as a store", .timeLimit(.minutes(15)))
 struct FileStoreTests {
   private let directory: PeerDirectory
   private var folder: String { directory.file("fleet") }

@@ -11,7 +11,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Redis: one quota for several instances", .timeLimit(.minutes(5)))
+@Suite("Redis: one quota for several instances", .timeLimit(.minutes(15)))
 struct QuotaRedisTests {
   /// Returns a stack of an instance with a connection of its own, and its log.
   private func instance(

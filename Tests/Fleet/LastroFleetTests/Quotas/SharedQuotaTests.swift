@@ -13,7 +13,7 @@ import MetricsTestKit
 import TestSupport
 import Testing
 
-@Suite("One quota for several instances", .timeLimit(.minutes(5)))
+@Suite("One quota for several instances", .timeLimit(.minutes(15)))
 struct SharedQuotaTests {
   /// An instance of a service, over a server that responds at once.
   private struct Instance {

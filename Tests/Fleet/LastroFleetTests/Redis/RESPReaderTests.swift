@@ -23,7 +23,7 @@ extension RESPValue {
   }
 }
 
-@Suite("RESP2 replies", .timeLimit(.minutes(5)))
+@Suite("RESP2 replies", .timeLimit(.minutes(15)))
 struct RESPReaderTests {
   private struct Outcome: Equatable {
     var replies: [RESPValue] = []

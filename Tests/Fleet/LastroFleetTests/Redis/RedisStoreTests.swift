@@ -27,7 +27,7 @@ private func failure(_ body: () async throws(FleetStoreError) -> StoredValue) as
 
 private let one = Array("one".utf8), two = Array("two".utf8)
 
-@Suite("Redis as a store", .timeLimit(.minutes(5)))
+@Suite("Redis as a store", .timeLimit(.minutes(15)))
 struct RedisStoreTests {
   private let dialer: CurlTransport
 

@@ -14,7 +14,7 @@ import PeerSupport
 import Testing
 
 /// Processes that share a token, are killed at random moments and start again.
-@Suite("One token for processes that are killed", .timeLimit(.minutes(5)))
+@Suite("One token for processes that are killed", .timeLimit(.minutes(15)))
 struct SharedTokenProcessesTests {
   /// The number of times that a process is killed; `make long` raises it.
   private static let kills = ProcessInfo.processInfo.environment["LASTRO_KILLS"].flatMap { Int($0) } ?? 8

@@ -21,7 +21,7 @@ private struct CountingSource: AccessTokenSource {
   }
 }
 
-@Suite("Redis: one token for several instances", .timeLimit(.minutes(5)))
+@Suite("Redis: one token for several instances", .timeLimit(.minutes(15)))
 struct SharedTokenRedisTests {
   private let spent = Lock<[String?]>([])
 

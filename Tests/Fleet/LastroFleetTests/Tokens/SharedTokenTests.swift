@@ -49,7 +49,7 @@ private struct InstanceSource: AccessTokenSource {
   }
 }
 
-@Suite("One token for several instances", .timeLimit(.minutes(5)))
+@Suite("One token for several instances", .timeLimit(.minutes(15)))
 struct SharedTokenTests {
   private let clock = ManualClock(autoAdvance: true)
   private let store: MemoryFleetStore

@@ -157,7 +157,7 @@ private struct SharingWorld: BoundedWorld {
   }
 }
 
-@Suite("Decisions about a shared token", .timeLimit(.minutes(5)))
+@Suite("Decisions about a shared token", .timeLimit(.minutes(15)))
 struct TokenSharingTests {
   @Test("In all histories of three instances up to eight events, each refresh token has one spender at a time")
   func histories() {

@@ -9,7 +9,7 @@ import Testing
 @testable import Lastro
 @testable import LastroGemini
 
-@Suite("Gemini client", .timeLimit(.minutes(5)))
+@Suite("Gemini client", .timeLimit(.minutes(15)))
 struct GeminiClientTests {
   static let start = "gemini://capsule.example/"
 

@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Gemini over the engine", .timeLimit(.minutes(5)))
+@Suite("Gemini over the engine", .timeLimit(.minutes(15)))
 struct GeminiLoopbackTests {
   static func certificate(_ hosts: [String] = ["localhost"]) throws -> MintedCertificate {
     try CertificateMint.selfSigned(hosts: hosts)

@@ -8,7 +8,7 @@ import Testing
 @testable import Lastro
 @testable import LastroGemini
 
-@Suite("Gemini data tasks and identities", .timeLimit(.minutes(5)))
+@Suite("Gemini data tasks and identities", .timeLimit(.minutes(15)))
 struct GeminiTaskTests {
   static let start = "gemini://capsule.example/"
 

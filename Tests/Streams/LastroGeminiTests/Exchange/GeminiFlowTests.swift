@@ -7,7 +7,7 @@ import Testing
 @testable import Lastro
 @testable import LastroGemini
 
-@Suite("Gemini redirects, prompts and waits", .timeLimit(.minutes(5)))
+@Suite("Gemini redirects, prompts and waits", .timeLimit(.minutes(15)))
 struct GeminiFlowTests {
   static let start = "gemini://capsule.example/"
 

@@ -6,7 +6,7 @@ import Testing
 @testable import Lastro
 @testable import LastroGemini
 
-@Suite("Gemtext as plain text", .timeLimit(.minutes(1)))
+@Suite("Gemtext as plain text", .timeLimit(.minutes(15)))
 struct GemtextPlainTextTests {
   /// Returns the text of a whole document, with numbered links.
   private static func text(_ document: String, width: Int = 80) async throws -> String {

@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Gemini with third-party servers", .timeLimit(.minutes(5)))
+@Suite("Gemini with third-party servers", .timeLimit(.minutes(15)))
 struct GeminiPeerTests {
   static func client(_ change: (inout GeminiConfiguration) -> Void = { _ in }) -> GeminiClient {
     var configuration = GeminiConfiguration()

@@ -8,7 +8,7 @@ import Testing
 @testable import Lastro
 @testable import LastroGemini
 
-@Suite("Gemini trust on first use", .timeLimit(.minutes(5)))
+@Suite("Gemini trust on first use", .timeLimit(.minutes(15)))
 struct GeminiFirstUseTests {
   static let start = "gemini://capsule.example/"
 

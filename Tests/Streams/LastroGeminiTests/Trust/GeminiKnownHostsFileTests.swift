@@ -7,7 +7,7 @@ import Testing
 @testable import Lastro
 @testable import LastroGemini
 
-@Suite("Gemini known hosts in a file", .timeLimit(.minutes(5)))
+@Suite("Gemini known hosts in a file", .timeLimit(.minutes(15)))
 struct GeminiKnownHostsFileTests {
   static let pin = "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
   static let known = GeminiKnownHost(

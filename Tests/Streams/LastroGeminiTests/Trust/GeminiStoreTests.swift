@@ -8,7 +8,7 @@ import Testing
 @testable import Lastro
 @testable import LastroGemini
 
-@Suite("Gemini trust while the store changes or hangs", .timeLimit(.minutes(5)))
+@Suite("Gemini trust while the store changes or hangs", .timeLimit(.minutes(15)))
 struct GeminiStoreTests {
   typealias Base = GeminiFirstUseTests
 

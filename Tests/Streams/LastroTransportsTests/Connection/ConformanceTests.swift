@@ -6,7 +6,7 @@ import LastroTesting
 import LastroTransports
 import Testing
 
-@Suite("Conformance of connections", .timeLimit(.minutes(5)))
+@Suite("Conformance of connections", .timeLimit(.minutes(15)))
 struct ConformanceTests {
   private static let echo = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
 

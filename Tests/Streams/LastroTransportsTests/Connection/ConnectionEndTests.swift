@@ -9,7 +9,7 @@ import Testing
 
 @testable import LastroTransports
 
-@Suite("Ends of connections and streams", .timeLimit(.minutes(5)))
+@Suite("Ends of connections and streams", .timeLimit(.minutes(15)))
 struct ConnectionEndTests {
   private func connection(_ dialer: any Dialer = RecordingDialer()) -> NetworkConnection {
     NetworkConnection(to: SampleNetwork.server, using: .tcp, dialer: dialer)

@@ -9,7 +9,7 @@ import LastroTesting
 import LastroTransports
 import Testing
 
-@Suite("Network connections", .timeLimit(.minutes(5)))
+@Suite("Network connections", .timeLimit(.minutes(15)))
 struct NetworkConnectionTests {
   private static let place: ConnectionEndpoint = .hostPort(host: "host.example", port: 7)
 

@@ -11,7 +11,7 @@ import Testing
 
 @testable import LastroHTTP
 
-@Suite("WebSockets and dialers on one event loop", .timeLimit(.minutes(5)))
+@Suite("WebSockets and dialers on one event loop", .timeLimit(.minutes(15)))
 struct SharedLoopDialerTests {
   /// Creates a thousand values concurrently, and asserts that they share one loop. It runs in a process of its own, in
   /// which nothing else starts loops.

@@ -7,7 +7,7 @@ import LastroEveryday
 import LastroTesting
 import Testing
 
-@Suite("A stack's base URL in the features above it", .timeLimit(.minutes(5)))
+@Suite("A stack's base URL in the features above it", .timeLimit(.minutes(15)))
 struct BaseURLOfFeaturesTests {
   /// An API whose servers must not be contacted by any test.
   private struct Shop: HTTPResourceEndpoint {

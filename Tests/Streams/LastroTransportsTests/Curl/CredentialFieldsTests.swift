@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Credentials on the wire", .timeLimit(.minutes(5)))
+@Suite("Credentials on the wire", .timeLimit(.minutes(15)))
 struct CredentialFieldsTests {
   @Test("No server gets credentials meant for another", arguments: [false, true])
   func redirected(overDialer: Bool) async throws {

@@ -10,7 +10,7 @@ import LastroTunnels
 import PeerSupport
 import Testing
 
-@Suite("Connections over the engine", .timeLimit(.minutes(5)))
+@Suite("Connections over the engine", .timeLimit(.minutes(15)))
 struct EngineConnectionTests {
   private let authority: CertificateAuthority
 

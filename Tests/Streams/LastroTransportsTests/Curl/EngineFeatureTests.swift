@@ -12,7 +12,7 @@ private struct User: Codable, Equatable {
 }
 
 /// Tests of downloads, events, pages, forms, cookies and the cache on a stack of the engine.
-@Suite("Features on the engine", .timeLimit(.minutes(5)))
+@Suite("Features on the engine", .timeLimit(.minutes(15)))
 struct EngineFeatureTests {
   private let server: LoopbackServer
   private let stack: CurlNetworkStack

@@ -10,7 +10,7 @@ import LastroWebSocket
 import Testing
 
 /// Tests that the pins of an engine apply to everything that runs on it: fetches, WebSockets and Gemini requests.
-@Suite("Pins of an engine", .timeLimit(.minutes(5)))
+@Suite("Pins of an engine", .timeLimit(.minutes(15)))
 struct EnginePinsTests {
   /// Pins of keys that no server has.
   private static let absent = "sha256/\(String(repeating: "A", count: 43))="

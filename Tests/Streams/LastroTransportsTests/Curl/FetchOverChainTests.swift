@@ -95,7 +95,7 @@ private struct Passage {
   var first: Int { servers[0].port }
 }
 
-@Suite("HTTP over chains", .timeLimit(.minutes(5)))
+@Suite("HTTP over chains", .timeLimit(.minutes(15)))
 struct FetchOverChainTests {
   private let lab: TestAuthority
   private let tls: LoopbackTLS

@@ -12,7 +12,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("meek as a tunnel: delivery of written data", .timeLimit(.minutes(5)))
+@Suite("meek as a tunnel: delivery of written data", .timeLimit(.minutes(15)))
 struct MeekEndTests {
   let lab: TestAuthority
 

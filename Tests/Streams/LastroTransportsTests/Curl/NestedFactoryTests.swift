@@ -12,7 +12,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Nested transports as connection factories", .timeLimit(.minutes(5)))
+@Suite("Nested transports as connection factories", .timeLimit(.minutes(15)))
 struct NestedFactoryTests {
   private func echo(_ factory: any ConnectionFactory, using parameters: ConnectionParameters = .tcp) async throws {
     let dialer = ConnectionFactoryDialer(factory, using: parameters)

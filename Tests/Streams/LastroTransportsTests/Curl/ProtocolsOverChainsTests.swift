@@ -15,7 +15,7 @@ import TestSupport
 import Testing
 
 @Suite(
-  "dante and squid: protocols over chains of tunnels", .needsDante, .peers(.dante, .squid), .timeLimit(.minutes(5)))
+  "dante and squid: protocols over chains of tunnels", .needsDante, .peers(.dante, .squid), .timeLimit(.minutes(15)))
 struct ProtocolsOverChainsTests {
   let lab: TestAuthority
   let proxies: [String]

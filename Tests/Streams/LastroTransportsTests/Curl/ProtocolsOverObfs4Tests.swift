@@ -14,7 +14,7 @@ import LastroWebSocket
 import TestSupport
 import Testing
 
-@Suite("Protocols over obfs4", .timeLimit(.minutes(5)))
+@Suite("Protocols over obfs4", .timeLimit(.minutes(15)))
 struct ProtocolsOverObfs4Tests {
   let lab: TestAuthority
 

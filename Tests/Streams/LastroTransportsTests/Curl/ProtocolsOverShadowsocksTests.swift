@@ -14,7 +14,7 @@ import LastroWebSocket
 import TestSupport
 import Testing
 
-@Suite("Protocols over Shadowsocks", .timeLimit(.minutes(5)))
+@Suite("Protocols over Shadowsocks", .timeLimit(.minutes(15)))
 struct ProtocolsOverShadowsocksTests {
   let lab: TestAuthority
 

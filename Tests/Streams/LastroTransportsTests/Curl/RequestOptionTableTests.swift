@@ -100,7 +100,7 @@ private struct Trial: Sendable {
   }
 }
 
-@Suite("Request options in every place", .timeLimit(.minutes(5)))
+@Suite("Request options in every place", .timeLimit(.minutes(15)))
 struct RequestOptionTableTests {
   /// Options that only name or describe a request.
   private static let names: [Row] = [

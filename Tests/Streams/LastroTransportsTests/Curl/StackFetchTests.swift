@@ -46,7 +46,7 @@ private enum UserService {
   }
 }
 
-@Suite("Fetches of a stack on the engine", .timeLimit(.minutes(5)))
+@Suite("Fetches of a stack on the engine", .timeLimit(.minutes(15)))
 struct StackFetchTests {
   private let server: LoopbackServer
   private let stack: CurlNetworkStack

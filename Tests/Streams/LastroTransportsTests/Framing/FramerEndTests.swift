@@ -8,7 +8,7 @@ import LastroTesting
 import LastroTransports
 import Testing
 
-@Suite("Framers at the end of a connection", .timeLimit(.minutes(5)))
+@Suite("Framers at the end of a connection", .timeLimit(.minutes(15)))
 struct FramerEndTests {
   private func connection(
     _ framers: [any ProtocolOptions], _ dialer: any Dialer, _ change: (ConnectionParameters) -> Void = { _ in }

@@ -11,7 +11,7 @@ import Testing
 
 /// Tests that feed every input in one piece, in every split into two, and one byte at a time. The results must be the
 /// same.
-@Suite("Framers with input in pieces", .timeLimit(.minutes(5)))
+@Suite("Framers with input in pieces", .timeLimit(.minutes(15)))
 struct FramerFeedingTests {
   private func expect(
     _ input: Data, _ framers: [any ProtocolOptions], gives expected: Transcript,

@@ -12,7 +12,7 @@ import Logging
 import TestSupport
 import Testing
 
-@Suite("Framers of a connection", .timeLimit(.minutes(5)))
+@Suite("Framers of a connection", .timeLimit(.minutes(15)))
 struct FramerTests {
   private static let place: ConnectionEndpoint = .hostPort(host: "host.example", port: 1)
 

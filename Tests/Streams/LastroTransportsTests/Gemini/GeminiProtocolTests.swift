@@ -11,7 +11,7 @@ import Testing
 @testable import LastroGemini
 @testable import LastroTransports
 
-@Suite("Gemini as a framer", .timeLimit(.minutes(5)))
+@Suite("Gemini as a framer", .timeLimit(.minutes(15)))
 struct GeminiProtocolTests {
   struct Outcome: Sendable {
     var header: GeminiResponseHeader?

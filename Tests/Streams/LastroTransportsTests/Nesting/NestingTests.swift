@@ -9,7 +9,7 @@ import LastroTransports
 import TestSupport
 import Testing
 
-@Suite("Transports over connections, dialers over transports", .timeLimit(.minutes(5)))
+@Suite("Transports over connections, dialers over transports", .timeLimit(.minutes(15)))
 struct NestingTests {
   private static let echo = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
   private static let request = DialRequest(host: "anywhere.example", port: 1, connectTimeout: .seconds(600))

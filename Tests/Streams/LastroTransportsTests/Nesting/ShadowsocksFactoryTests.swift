@@ -8,7 +8,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("Shadowsocks as a connection factory", .timeLimit(.minutes(5)))
+@Suite("Shadowsocks as a connection factory", .timeLimit(.minutes(15)))
 struct ShadowsocksFactoryTests {
   private static let address = ConnectionEndpoint.hostPort(host: "proxy.test", port: 8388)
   private static let target = ConnectionEndpoint.hostPort(host: "echo.test", port: 7)

@@ -8,7 +8,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("obfs4 as a connection factory", .timeLimit(.minutes(5)))
+@Suite("obfs4 as a connection factory", .timeLimit(.minutes(15)))
 struct WispFactoryTests {
   private static let address = ConnectionEndpoint.hostPort(host: "bridge.test", port: 443)
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroTransports
 
-@Suite("Viability from netlink", .timeLimit(.minutes(5)))
+@Suite("Viability from netlink", .timeLimit(.minutes(15)))
 struct NetlinkPathMonitorTests {
   @Test("The loopback interface is up and has a route to itself; other addresses are not local") func loopback() throws
   {

@@ -10,7 +10,7 @@ import LastroTransports
 import LastroWebSocket
 import Testing
 
-@Suite("WebSocket as a framer", .timeLimit(.minutes(5)))
+@Suite("WebSocket as a framer", .timeLimit(.minutes(15)))
 struct WebSocketProtocolTests {
   private func open(
     _ behavior: LoopbackWebSocketBehavior = .init(), record: EventRecorder<LoopbackWebSocketEvent> = .init(),

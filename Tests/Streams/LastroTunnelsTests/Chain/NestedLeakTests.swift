@@ -11,7 +11,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("Nested tunnels: leaks", .timeLimit(.minutes(5)))
+@Suite("Nested tunnels: leaks", .timeLimit(.minutes(15)))
 struct NestedLeakTests {
   @Test("TLS over meek over TLS leaves no stream and no descriptor behind, however it ends")
   func nothingIsLeft() async {

@@ -8,7 +8,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("Tunnels as functions", .timeLimit(.minutes(5)))
+@Suite("Tunnels as functions", .timeLimit(.minutes(15)))
 struct TunnelTests {
   private static let nowhere = NowhereDialer()
 

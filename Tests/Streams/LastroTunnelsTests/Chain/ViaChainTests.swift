@@ -7,7 +7,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("Tunnel chains as text", .timeLimit(.minutes(5)))
+@Suite("Tunnel chains as text", .timeLimit(.minutes(15)))
 struct ViaChainTests {
   @Test(
     "Every form is parsed",

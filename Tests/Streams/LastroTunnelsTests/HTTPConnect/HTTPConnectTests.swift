@@ -7,7 +7,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("HTTP CONNECT as a tunnel", .timeLimit(.minutes(5)))
+@Suite("HTTP CONNECT as a tunnel", .timeLimit(.minutes(15)))
 struct HTTPConnectTests {
   private static func dialer(
     _ shape: MemoryStream.Shape = .init(), credentials: ProxyServer.Credentials? = nil,

@@ -14,7 +14,7 @@ import Testing
 
 @testable import LastroTunnels
 
-@Suite("meek as a tunnel", .timeLimit(.minutes(5)))
+@Suite("meek as a tunnel", .timeLimit(.minutes(15)))
 struct MeekTests {
   let lab: TestAuthority
 
@@ -228,7 +228,7 @@ struct MeekTests {
 
   @Test(
     "TLS through meek through SOCKS through an HTTP proxy reaches its server, and pins are enforced", .needsDante,
-    .timeLimit(.minutes(5)))
+    .timeLimit(.minutes(15)))
   func chain() async throws {
     let dante = try await DantePeer.start()
     defer { dante.stop() }

@@ -9,7 +9,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("obfs4 as a tunnel", .timeLimit(.minutes(5)))
+@Suite("obfs4 as a tunnel", .timeLimit(.minutes(15)))
 struct WispDialerTests {
   private static let request = DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(600))
   private static let cases: [LoopbackObfs4Behavior.HandshakeFault] = [
@@ -222,7 +222,7 @@ struct WispDialerTests {
   }
 }
 
-@Suite("obfs4 streams: ends, limits and pauses", .timeLimit(.minutes(5)))
+@Suite("obfs4 streams: ends, limits and pauses", .timeLimit(.minutes(15)))
 struct WispStreamTests {
   private static let request = DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(600))
 
@@ -314,7 +314,7 @@ struct WispStreamTests {
   }
 }
 
-@Suite("obfs4 and its underlying dialer", .timeLimit(.minutes(5)))
+@Suite("obfs4 and its underlying dialer", .timeLimit(.minutes(15)))
 struct WispLayerTests {
   @Test("The server is dialed as a proxy without the client's certificate, after a check for plain text")
   func plaintext() async throws {

@@ -11,7 +11,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("dante and squid: chains of tunnels", .needsDante, .peers(.dante, .squid), .timeLimit(.minutes(5)))
+@Suite("dante and squid: chains of tunnels", .needsDante, .peers(.dante, .squid), .timeLimit(.minutes(15)))
 struct ChainPeerTests {
   let lab: TestAuthority
   let socks: String

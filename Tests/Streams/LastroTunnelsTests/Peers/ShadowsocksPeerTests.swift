@@ -11,7 +11,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("shadowsocks-libev: Shadowsocks streams", .timeLimit(.minutes(5)))
+@Suite("shadowsocks-libev: Shadowsocks streams", .timeLimit(.minutes(15)))
 struct ShadowsocksPeerTests {
   private static let methods = ShadowsocksServer.Method.allCases
 

@@ -11,7 +11,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("obfs4proxy: obfs4 streams", .timeLimit(.minutes(5)))
+@Suite("obfs4proxy: obfs4 streams", .timeLimit(.minutes(15)))
 struct WispPeerTests {
   private static let request = DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(60))
 

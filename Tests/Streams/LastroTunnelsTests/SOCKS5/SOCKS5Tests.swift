@@ -7,7 +7,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("SOCKS 5 as a tunnel", .timeLimit(.minutes(5)))
+@Suite("SOCKS 5 as a tunnel", .timeLimit(.minutes(15)))
 struct SOCKS5Tests {
   private static let granted: [UInt8] = [5, 0, 0, 1, 127, 0, 0, 1, 0x1F, 0x90]
 

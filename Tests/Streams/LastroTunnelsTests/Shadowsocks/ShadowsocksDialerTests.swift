@@ -10,7 +10,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("Shadowsocks as a tunnel", .timeLimit(.minutes(5)))
+@Suite("Shadowsocks as a tunnel", .timeLimit(.minutes(15)))
 struct ShadowsocksDialerTests {
   private static let request = DialRequest(host: "any.test", port: 7, connectTimeout: .seconds(600))
 
@@ -189,7 +189,7 @@ struct ShadowsocksDialerTests {
   }
 }
 
-@Suite("Shadowsocks streams: beginnings and ends", .timeLimit(.minutes(5)))
+@Suite("Shadowsocks streams: beginnings and ends", .timeLimit(.minutes(15)))
 struct ShadowsocksStreamEndTests {
   private static let request = DialRequest(host: "any.test", port: 7, connectTimeout: .seconds(600))
   /// The length of the salt and of a chunk with the address alone: type, length, name, port.
@@ -333,7 +333,7 @@ struct ShadowsocksStreamEndTests {
   }
 }
 
-@Suite("Shadowsocks and its underlying dialer", .timeLimit(.minutes(5)))
+@Suite("Shadowsocks and its underlying dialer", .timeLimit(.minutes(15)))
 struct ShadowsocksLayerTests {
   @Test("The server is dialed as a proxy without the client's certificate, after a check for plain text")
   func plaintext() async throws {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LastroWebSocket
 
-@Suite("WebSocket over memory", .timeLimit(.minutes(5)))
+@Suite("WebSocket over memory", .timeLimit(.minutes(15)))
 struct WebSocketEchoTests {
   @Test("Text and binary messages are echoed, and both sides send Close")
   func echo() async throws {

@@ -11,7 +11,7 @@ import LastroWebSocket
 import TestSupport
 import Testing
 
-@Suite("WebSocket handshakes", .timeLimit(.minutes(5)))
+@Suite("WebSocket handshakes", .timeLimit(.minutes(15)))
 struct WebSocketHandshakeTests {
   /// Returns the behavior of a server that responds with 401 until it receives the right `Authorization`.
   private func guarded() -> LoopbackWebSocketBehavior {

@@ -11,7 +11,7 @@ import Testing
 @testable import LastroCurl
 
 /// Handshakes that are refused: the status decides, whatever happens to the body.
-@Suite("Refused WebSocket handshakes", .timeLimit(.minutes(5)))
+@Suite("Refused WebSocket handshakes", .timeLimit(.minutes(15)))
 struct WebSocketRefusalTests {
   struct Body: Sendable, CustomTestStringConvertible {
     var name: String

@@ -9,7 +9,7 @@ import LastroWebSocket
 import PeerSupport
 import Testing
 
-@Suite("WebSocket over the engine", .timeLimit(.minutes(5)))
+@Suite("WebSocket over the engine", .timeLimit(.minutes(15)))
 struct WebSocketPeerTests {
   /// Returns a client without time limits, because a slow machine must not fail a test.
   private func client(_ dialer: any Dialer = CurlNetworkStack.sharedDialer) throws -> WebSocketClient {

@@ -8,7 +8,7 @@ import LastroTesting
 import LastroWebSocket
 import Testing
 
-@Suite("WebSocket reconnection", .timeLimit(.minutes(5)))
+@Suite("WebSocket reconnection", .timeLimit(.minutes(15)))
 struct WebSocketReconnectionTests {
   /// Returns a client whose dials are refused as the list says.
   private func client(

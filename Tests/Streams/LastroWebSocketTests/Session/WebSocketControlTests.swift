@@ -7,7 +7,7 @@ import LastroTesting
 import LastroWebSocket
 import Testing
 
-@Suite("WebSocket control frames", .timeLimit(.minutes(5)))
+@Suite("WebSocket control frames", .timeLimit(.minutes(15)))
 struct WebSocketControlTests {
   @Test("A ping returns its pong, with its own payload or the caller's")
   func ping() async throws {

@@ -9,7 +9,7 @@ import LastroWebSocket
 import TestSupport
 import Testing
 
-@Suite("WebSocket servers that violate the protocol", .timeLimit(.minutes(5)))
+@Suite("WebSocket servers that violate the protocol", .timeLimit(.minutes(15)))
 struct WebSocketFaultTests {
   @Test(
     "A violation fails the socket, and the server gets the right code",

@@ -10,7 +10,7 @@ import Testing
 @testable import Lastro
 @testable import LastroWebSocket
 
-@Suite("WebSocket internals", .timeLimit(.minutes(5)))
+@Suite("WebSocket internals", .timeLimit(.minutes(15)))
 struct WebSocketInnerTests {
   /// An executor that runs its jobs when the test calls `runAll`.
   private final class ManualExecutor: TaskExecutor {

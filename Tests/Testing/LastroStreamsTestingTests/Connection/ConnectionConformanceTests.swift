@@ -9,7 +9,7 @@ import LastroTesting
 import LastroTransports
 import Testing
 
-@Suite("Conformance checks of faulty connections", .timeLimit(.minutes(5)))
+@Suite("Conformance checks of faulty connections", .timeLimit(.minutes(15)))
 struct ConnectionConformanceTests {
   @Test(
     "A connection that violates a requirement is detected, with what happened instead", arguments: BrokenPromise.all)

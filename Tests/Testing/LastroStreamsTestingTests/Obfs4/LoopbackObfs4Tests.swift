@@ -8,7 +8,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("Loopback obfs4 server", .timeLimit(.minutes(5)))
+@Suite("Loopback obfs4 server", .timeLimit(.minutes(15)))
 struct LoopbackObfs4Tests {
   private static let request = DialRequest(host: "any.test", port: 1, connectTimeout: nil)
 

@@ -10,7 +10,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("obfs4proxy and ss-local as clients of the loopback servers", .ownThread, .timeLimit(.minutes(5)))
+@Suite("obfs4proxy and ss-local as clients of the loopback servers", .ownThread, .timeLimit(.minutes(15)))
 struct ForeignClientTests {
   private static func request(_ port: Int, _ host: String = "127.0.0.1") -> DialRequest {
     DialRequest(host: host, port: port, connectTimeout: .seconds(60))

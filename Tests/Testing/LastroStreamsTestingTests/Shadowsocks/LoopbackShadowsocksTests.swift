@@ -7,7 +7,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("Loopback Shadowsocks server", .timeLimit(.minutes(5)))
+@Suite("Loopback Shadowsocks server", .timeLimit(.minutes(15)))
 struct LoopbackShadowsocksTests {
   private static let password = LoopbackShadowsocksBehavior().password
   /// The address `any.test`, port 7, in the format of SOCKS 5.

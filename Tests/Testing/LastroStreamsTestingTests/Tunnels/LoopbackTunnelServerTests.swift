@@ -9,7 +9,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("Loopback tunnel servers", .timeLimit(.minutes(5)))
+@Suite("Loopback tunnel servers", .timeLimit(.minutes(15)))
 struct LoopbackTunnelServerTests {
   private static let starts: [@Sendable (Int?) throws -> LoopbackTunnelServer] = [
     { try .meek(forwardingTo: $0) }, { try .obfs4(forwardingTo: $0) }, { try .shadowsocks(forwardingTo: $0) },

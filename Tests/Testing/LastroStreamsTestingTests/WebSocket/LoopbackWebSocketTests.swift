@@ -7,7 +7,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Loopback WebSocket server", .timeLimit(.minutes(5)))
+@Suite("Loopback WebSocket server", .timeLimit(.minutes(15)))
 struct LoopbackWebSocketTests {
   /// The opening handshake. The key and the response are the example of RFC 6455 §1.3.
   private static let opening =

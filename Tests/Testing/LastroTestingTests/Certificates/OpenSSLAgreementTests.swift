@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Tests that the `openssl` program and Lastro read the minted certificates in the same way.
-@Suite("Certificates compared with the openssl program", .ownThread, .timeLimit(.minutes(5)))
+@Suite("Certificates compared with the openssl program", .ownThread, .timeLimit(.minutes(15)))
 struct OpenSSLAgreementTests {
   private func directory(_ minted: MintedCertificate) throws -> PeerDirectory {
     let directory = try PeerDirectory()

@@ -4,7 +4,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Demo API", .timeLimit(.minutes(5)))
+@Suite("Demo API", .timeLimit(.minutes(15)))
 struct DemoAPITests {
   let api: DemoAPI
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Tests of the bytes that a server of ``LoopbackServer/http2(_:tls:settings:respond:)`` sends for each fault.
-@Suite("Loopback HTTP/2 faults", .timeLimit(.minutes(5)))
+@Suite("Loopback HTTP/2 faults", .timeLimit(.minutes(15)))
 struct LoopbackHTTP2FaultTests {
   typealias Frame = LoopbackHTTP2Frame
 

@@ -4,7 +4,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Loopback HTTP/2 server", .timeLimit(.minutes(5)))
+@Suite("Loopback HTTP/2 server", .timeLimit(.minutes(15)))
 struct LoopbackHTTP2Tests {
   typealias Frame = LoopbackHTTP2Frame
 

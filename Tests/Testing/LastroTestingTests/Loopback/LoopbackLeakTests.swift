@@ -5,7 +5,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Loopback server: leaks", .timeLimit(.minutes(5)))
+@Suite("Loopback server: leaks", .timeLimit(.minutes(15)))
 struct LoopbackLeakTests {
   // In a separate process, because other tests in this process open descriptors at the same time.
   @Test("50 servers leak no descriptor and no thread")

@@ -6,7 +6,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Loopback server", .timeLimit(.minutes(5)))
+@Suite("Loopback server", .timeLimit(.minutes(15)))
 struct LoopbackServerTests {
   @Test("A script reads a request and writes arbitrary bytes")
   func script() throws {

@@ -5,7 +5,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Loopback server over TLS", .timeLimit(.minutes(5)))
+@Suite("Loopback server over TLS", .timeLimit(.minutes(15)))
 struct LoopbackTLSTests {
   let root: CertificateAuthority
   let identity: MintedCertificate

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Tests of the loopback server features that trust tests rely on.
-@Suite("Loopback server and trust", .timeLimit(.minutes(5)))
+@Suite("Loopback server and trust", .timeLimit(.minutes(15)))
 struct LoopbackTrustTests {
   let root: CertificateAuthority
   let identity: MintedCertificate

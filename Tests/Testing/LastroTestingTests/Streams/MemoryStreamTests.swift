@@ -8,7 +8,7 @@ import Testing
 
 @testable import LastroTesting
 
-@Suite("Streams in memory", .timeLimit(.minutes(5)))
+@Suite("Streams in memory", .timeLimit(.minutes(15)))
 struct MemoryStreamTests {
   @Test("finishWriting during a write is refused, and the write arrives complete")
   func finishDuringWrite() async throws {

@@ -3,7 +3,7 @@
 import LastroTesting
 import Testing
 
-@Suite("Event recorder", .timeLimit(.minutes(5)))
+@Suite("Event recorder", .timeLimit(.minutes(15)))
 struct EventRecorderTests {
   @Test("A wait ends once the number of events exists, and each event returns its number")
   func waiting() async throws {

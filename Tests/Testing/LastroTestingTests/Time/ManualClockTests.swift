@@ -5,7 +5,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Manual clock", .timeLimit(.minutes(5)))
+@Suite("Manual clock", .timeLimit(.minutes(15)))
 struct ManualClockTests {
   @Test("A sleep ends when the clock has passed it, and not before")
   func advance() async throws {

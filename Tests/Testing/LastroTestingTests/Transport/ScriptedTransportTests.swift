@@ -9,7 +9,7 @@ import Testing
 
 @testable import LastroObservability
 
-@Suite("Scripted transport", .timeLimit(.minutes(5)))
+@Suite("Scripted transport", .timeLimit(.minutes(15)))
 struct ScriptedTransportTests {
   private func request(_ path: String, limit: Int = 100) -> TransferRequest {
     TransferRequest(

@@ -5,7 +5,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro batch", .peers(.nginx, .python), .timeLimit(.minutes(5)))
+@Suite("lastro batch", .peers(.nginx, .python), .timeLimit(.minutes(15)))
 struct BatchTests {
   private func nginx(_ path: String) throws -> String { "http://127.0.0.1:\(try Peers.nginx.ports.plain)\(path)" }
 

@@ -4,7 +4,7 @@ import Foundation
 import PeerSupport
 import Testing
 
-@Suite("lastro bench", .peers(.nginx), .timeLimit(.minutes(5)))
+@Suite("lastro bench", .peers(.nginx), .timeLimit(.minutes(15)))
 struct BenchTests {
   private func nginx(_ path: String) throws -> String { "http://127.0.0.1:\(try Peers.nginx.ports.plain)\(path)" }
 

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-@Suite("lastro doctor", .timeLimit(.minutes(5)))
+@Suite("lastro doctor", .timeLimit(.minutes(15)))
 struct DoctorTests {
   @Test("doctor shows versions, features, roots, proxies without passwords, the clock, and packages needed to build")
   func doctor() async throws {

@@ -10,7 +10,7 @@ import Testing
 @testable import LastroCommand
 
 /// Tests of command lines and inputs that the program rejects, and of the texts of some errors.
-@Suite("Refused command lines", .timeLimit(.minutes(5)))
+@Suite("Refused command lines", .timeLimit(.minutes(15)))
 struct RefusedCommandLineTests {
   private static let url = "http://localhost:1"
   private static let pin = "sha256/" + String(repeating: "A", count: 43) + "="

@@ -6,7 +6,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro events", .peers(.python), .timeLimit(.minutes(5)))
+@Suite("lastro events", .peers(.python), .timeLimit(.minutes(15)))
 struct EventsCommandTests {
   private func url(_ path: String) throws -> String { "http://127.0.0.1:\(try Peers.python.port)\(path)" }
 

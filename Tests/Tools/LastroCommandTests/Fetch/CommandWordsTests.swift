@@ -6,7 +6,7 @@ import Testing
 @testable import LastroCommand
 
 /// Tests of the first words of a command line, in process.
-@Suite("The first words of a command line", .timeLimit(.minutes(1)))
+@Suite("The first words of a command line", .timeLimit(.minutes(15)))
 struct CommandWordsTests {
   @Test(
     "A method or a URL in place of a command is a fetch",

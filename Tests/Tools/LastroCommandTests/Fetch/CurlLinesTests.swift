@@ -8,7 +8,7 @@ import Testing
 
 /// Tests of command lines that behave the same in curl and in `lastro fetch`: the requests sent, the output, the files
 /// written, and success or failure.
-@Suite("curl command lines", .timeLimit(.minutes(5)))
+@Suite("curl command lines", .timeLimit(.minutes(15)))
 struct CurlLinesTests {
   /// The command lines. `URL` is replaced by the server's URL with a path unique to the line, `PORT` by the server's
   /// port, and `PATH` by the unique path.

@@ -7,7 +7,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro fetch --download", .timeLimit(.minutes(5)))
+@Suite("lastro fetch --download", .timeLimit(.minutes(15)))
 struct DownloadCommandTests {
   private static let count = 20 << 20
   private static let content: [UInt8] = {

@@ -2,7 +2,7 @@
 
 import Testing
 
-@Suite("lastro explain", .timeLimit(.minutes(5)))
+@Suite("lastro explain", .timeLimit(.minutes(15)))
 struct ExplainTests {
   @Test("The page shows URL, limits, proxy and verdicts, and nothing is sent")
   func page() async throws {

@@ -4,7 +4,7 @@ import Foundation
 import LastroTesting
 import Testing
 
-@Suite("Printed failures", .timeLimit(.minutes(5)))
+@Suite("Printed failures", .timeLimit(.minutes(15)))
 struct FailureWordsTests {
   @Test("A call that was retried says that it is not retried again, and one that was not says why")
   func retries() async throws {

@@ -6,7 +6,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro fetch --cache", .timeLimit(.minutes(5)))
+@Suite("lastro fetch --cache", .timeLimit(.minutes(15)))
 struct FetchCacheTests {
   private static func fetch(_ server: LoopbackServer, _ folder: String, _ flags: String...) async throws
     -> Lastro.Result

@@ -5,7 +5,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro fetch: cookies", .peers(.python), .timeLimit(.minutes(5)))
+@Suite("lastro fetch: cookies", .peers(.python), .timeLimit(.minutes(15)))
 struct FetchCookieTests {
   /// Returns the cookies that the Python server read from the request.
   private func seen(_ flags: [String], _ path: String = "/cookies/a") async throws -> [String: String] {

@@ -6,7 +6,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro: header fields with credentials", .timeLimit(.minutes(5)))
+@Suite("lastro: header fields with credentials", .timeLimit(.minutes(15)))
 struct FetchCredentialTests {
   private static func flags(_ given: CredentialCase, _ user: String) -> [String] {
     given.lines(of: user).flatMap { ["-H", "\($0.name): \($0.value)"] }

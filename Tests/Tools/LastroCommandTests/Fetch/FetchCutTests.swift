@@ -4,7 +4,7 @@ import Foundation
 import LastroTesting
 import Testing
 
-@Suite("lastro fetch: truncated bodies", .timeLimit(.minutes(5)))
+@Suite("lastro fetch: truncated bodies", .timeLimit(.minutes(15)))
 struct FetchCutTests {
   private static func server() throws -> LoopbackServer {
     try .http { request in

@@ -5,7 +5,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("lastro fetch: forms and pages", .peers(.python), .timeLimit(.minutes(5)))
+@Suite("lastro fetch: forms and pages", .peers(.python), .timeLimit(.minutes(15)))
 struct FetchFormTests {
   /// Returns the parts that the Python server read: name, file name, type and text of each.
   private func parts(_ flags: [String], input: String = "") async throws -> [[String?]] {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LastroCommand
 
-@Suite("lastro fetch: limits of its process", .timeLimit(.minutes(5)))
+@Suite("lastro fetch: limits of its process", .timeLimit(.minutes(15)))
 struct FetchLimitTests {
   private static let body = [UInt8](repeating: 65, count: 4 << 20)
 

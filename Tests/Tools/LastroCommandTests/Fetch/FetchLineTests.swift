@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Tests of command lines with several URLs, and of flags for files, with the program.
-@Suite("lastro fetch: several URLs and their files", .timeLimit(.minutes(5)))
+@Suite("lastro fetch: several URLs and their files", .timeLimit(.minutes(15)))
 struct FetchLineTests {
   private func server() throws -> LoopbackServer {
     try LoopbackServer.http { request in

@@ -5,7 +5,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("lastro fetch: pins", .timeLimit(.minutes(5)))
+@Suite("lastro fetch: pins", .timeLimit(.minutes(15)))
 struct FetchPinTests {
   private let lab: PinnedServers
   private let leaf: MintedCertificate

@@ -8,7 +8,7 @@ import Testing
 @testable import LastroCommand
 
 /// Tests of the requests that flags make, in process.
-@Suite("The request that flags of fetch make", .timeLimit(.minutes(1)))
+@Suite("The request that flags of fetch make", .timeLimit(.minutes(15)))
 struct FetchSpecificationTests {
   private func specification(_ words: String...) throws -> RequestSpecification {
     let command = try FetchCommand.parse(

@@ -7,7 +7,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro fetch", .peers(.nginx, .python), .timeLimit(.minutes(5)))
+@Suite("lastro fetch", .peers(.nginx, .python), .timeLimit(.minutes(15)))
 struct FetchTests {
   private func nginx(_ path: String) throws -> String { "http://127.0.0.1:\(try Peers.nginx.ports.plain)\(path)" }
   private func secure(_ path: String) throws -> String { "https://localhost:\(try Peers.nginx.ports.tls)\(path)" }

@@ -10,7 +10,7 @@ import Testing
 @testable import LastroCommand
 
 /// Tests of `--trace` and `--trace-ascii`.
-@Suite("lastro fetch: traces", .timeLimit(.minutes(5)))
+@Suite("lastro fetch: traces", .timeLimit(.minutes(15)))
 struct FetchTraceTests {
   private func server() throws -> LoopbackServer {
     try LoopbackServer.http { request in

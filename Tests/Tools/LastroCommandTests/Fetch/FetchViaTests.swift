@@ -6,7 +6,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("lastro fetch: --via", .timeLimit(.minutes(5)))
+@Suite("lastro fetch: --via", .timeLimit(.minutes(15)))
 struct FetchViaTests {
   private let lab: PinnedServers
   private let leaf: MintedCertificate

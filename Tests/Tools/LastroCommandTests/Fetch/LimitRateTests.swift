@@ -9,7 +9,7 @@ import Testing
 
 @testable import LastroCommand
 
-@Suite("The pace of --limit-rate", .timeLimit(.minutes(1)))
+@Suite("The pace of --limit-rate", .timeLimit(.minutes(15)))
 struct LimitRateTests {
   /// Returns the waits while a body of 4, 2 and 6 bytes is taken.
   private func waits(bytesPerSecond: Int?, arriving delay: Duration = .zero) async throws -> [Duration] {

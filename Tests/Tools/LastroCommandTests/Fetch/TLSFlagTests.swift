@@ -6,7 +6,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("lastro fetch: TLS", .timeLimit(.minutes(5)))
+@Suite("lastro fetch: TLS", .timeLimit(.minutes(15)))
 struct TLSFlagTests {
   private let lab: PinnedServers
   private let leaf: MintedCertificate

@@ -3,7 +3,7 @@
 import LastroTesting
 import Testing
 
-@Suite("lastro fetch on a terminal", .timeLimit(.minutes(5)))
+@Suite("lastro fetch on a terminal", .timeLimit(.minutes(15)))
 struct TerminalTests {
   private static let json = #"{"a":[1,true],"b":"x"}"#
 

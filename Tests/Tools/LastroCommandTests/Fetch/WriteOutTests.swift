@@ -8,7 +8,7 @@ import Testing
 @testable import LastroTesting
 
 /// Tests that a variable of `-w` has the value of curl's variable of that name, or none.
-@Suite("lastro fetch: the variables of -w", .timeLimit(.minutes(5)))
+@Suite("lastro fetch: the variables of -w", .timeLimit(.minutes(15)))
 struct WriteOutTests {
   private func server() throws -> LoopbackServer {
     try LoopbackServer.http { request in

@@ -5,7 +5,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("lastro fetch: --via, through obfs4proxy, shadowsocks-libev and Dante", .timeLimit(.minutes(5)))
+@Suite("lastro fetch: --via, through obfs4proxy, shadowsocks-libev and Dante", .timeLimit(.minutes(15)))
 struct FetchViaPeersTests {
   private let lab: PinnedServers
   private let pin: String

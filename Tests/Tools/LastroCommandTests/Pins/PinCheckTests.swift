@@ -5,7 +5,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("lastro pins --check", .timeLimit(.minutes(5)))
+@Suite("lastro pins --check", .timeLimit(.minutes(15)))
 struct PinCheckTests {
   private let lab: PinnedServers
   private let leaf: MintedCertificate

@@ -7,7 +7,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro pins", .ownThread, .timeLimit(.minutes(5)))
+@Suite("lastro pins", .ownThread, .timeLimit(.minutes(15)))
 struct PinsTests {
   private let lab: PinnedServers
 

@@ -6,7 +6,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro replay", .timeLimit(.minutes(5)))
+@Suite("lastro replay", .timeLimit(.minutes(15)))
 struct ReplayCommandTests {
   /// Records a fetch that is retried once, and returns the path of its trace.
   private func record(in directory: PeerDirectory) async throws -> (path: String, errors: String) {

@@ -7,7 +7,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro serve", .timeLimit(.minutes(5)))
+@Suite("lastro serve", .timeLimit(.minutes(15)))
 struct ServeTests {
   @Test("serve runs the demo API until a signal and leaves no file", arguments: [SIGINT, SIGTERM])
   func serves(number: Int32) async throws {

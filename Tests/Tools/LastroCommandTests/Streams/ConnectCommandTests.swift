@@ -8,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("lastro connect", .peers(.nginx, .squid, .dante), .timeLimit(.minutes(5)))
+@Suite("lastro connect", .peers(.nginx, .squid, .dante), .timeLimit(.minutes(15)))
 struct ConnectCommandTests {
   private let lab: PinnedServers
 

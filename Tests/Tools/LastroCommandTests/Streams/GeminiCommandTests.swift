@@ -8,7 +8,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro gemini", .peers(.mollyBrown, .jetforce, .dante), .timeLimit(.minutes(5)))
+@Suite("lastro gemini", .peers(.mollyBrown, .jetforce, .dante), .timeLimit(.minutes(15)))
 struct GeminiCommandTests {
   private let directory: PeerDirectory
 

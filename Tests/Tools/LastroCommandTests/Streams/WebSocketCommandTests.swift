@@ -7,7 +7,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro ws", .peers(.dante, .webSocket), .timeLimit(.minutes(5)))
+@Suite("lastro ws", .peers(.dante, .webSocket), .timeLimit(.minutes(15)))
 struct WebSocketCommandTests {
   @Test("Lines are sent as messages and messages printed as lines, and the end of input closes the socket")
   func lines() async throws {

@@ -8,7 +8,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro top", .timeLimit(.minutes(2)))
+@Suite("lastro top", .timeLimit(.minutes(15)))
 struct TopCommandTests {
   @Test("The served snapshot is printed as a table and as JSON")
   func prints() async throws {

@@ -12,7 +12,7 @@ import LastroWire
 import TestSupport
 import Testing
 
-@Suite("Conformance: http-tests/cache-tests for a private cache", .timeLimit(.minutes(5)))
+@Suite("Conformance: http-tests/cache-tests for a private cache", .timeLimit(.minutes(15)))
 struct CacheTestsTests {
   /// Required cases that do not pass, each with its reason.
   static let deviations: [String: String] = [:]

@@ -10,7 +10,7 @@ import LastroWire
 import TestSupport
 import Testing
 
-@Suite("A stack with a cache", .timeLimit(.minutes(5)))
+@Suite("A stack with a cache", .timeLimit(.minutes(15)))
 struct CachingTransportTests {
   static let fresh: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"v1\""]
 

@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Requests from before a change get and store nothing after it", .timeLimit(.minutes(5)))
+@Suite("Requests from before a change get and store nothing after it", .timeLimit(.minutes(15)))
 struct ChangeTests {
   static let fields: HTTPFields = [.cacheControl: "max-age=60"]
 
@@ -81,7 +81,7 @@ struct ChangeTests {
 
 @Suite(
   "A body is served in the requested coding, even if the server omits it in Vary",
-  .timeLimit(.minutes(5)))
+  .timeLimit(.minutes(15)))
 struct CodingTests {
   static let fields: HTTPFields = [.cacheControl: "max-age=60", .contentEncoding: "gzip"]
 

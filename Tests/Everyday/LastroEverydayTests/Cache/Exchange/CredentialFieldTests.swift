@@ -6,7 +6,7 @@ import LastroEveryday
 import TestSupport
 import Testing
 
-@Suite("Cached responses are separated by every credential field", .timeLimit(.minutes(5)))
+@Suite("Cached responses are separated by every credential field", .timeLimit(.minutes(15)))
 struct CredentialFieldTests {
   @Test(
     "One user's response is not served to another, nor to a request without credentials", arguments: CredentialCase.all)

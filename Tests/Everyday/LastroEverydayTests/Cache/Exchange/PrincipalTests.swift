@@ -10,7 +10,7 @@ import LastroWire
 import TestSupport
 import Testing
 
-@Suite("Responses are separated by principal", .timeLimit(.minutes(5)))
+@Suite("Responses are separated by principal", .timeLimit(.minutes(15)))
 struct PrincipalTests {
   static let fields: HTTPFields = [.cacheControl: "max-age=60"]
 

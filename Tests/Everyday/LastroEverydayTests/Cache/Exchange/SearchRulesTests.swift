@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("No-Vary-Search, if the policy supports it", .timeLimit(.minutes(5)))
+@Suite("No-Vary-Search, if the policy supports it", .timeLimit(.minutes(15)))
 struct SearchRulesTests {
   static let policy = HTTPCachePolicy(readsNoVarySearch: true)
   static let ignoring: HTTPFields = [.cacheControl: "max-age=60", .noVarySearch: "params=(\"utm\")"]

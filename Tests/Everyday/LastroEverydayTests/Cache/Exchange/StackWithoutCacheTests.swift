@@ -7,7 +7,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Cache modes in a stack without a cache", .timeLimit(.minutes(5)))
+@Suite("Cache modes in a stack without a cache", .timeLimit(.minutes(15)))
 struct StackWithoutCacheTests {
   @Test("A request that only a cache may answer gets a 504 and is not sent", arguments: [false, true])
   func onlyStored(collapses: Bool) async throws {

@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Concurrent equal requests share a transfer", .timeLimit(.minutes(5)))
+@Suite("Concurrent equal requests share a transfer", .timeLimit(.minutes(15)))
 struct EqualRequestsTests {
   /// A world whose origin responds once the test opens the gate.
   struct Held {

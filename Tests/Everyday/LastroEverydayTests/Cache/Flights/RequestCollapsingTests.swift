@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Concurrent equal requests share a transfer without a cache", .timeLimit(.minutes(5)))
+@Suite("Concurrent equal requests share a transfer without a cache", .timeLimit(.minutes(15)))
 struct RequestCollapsingTests {
   /// A stack over an origin that responds once the test opens the gate.
   struct World {

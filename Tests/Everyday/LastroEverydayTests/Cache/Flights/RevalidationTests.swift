@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Background validation (RFC 5861 §3)", .timeLimit(.minutes(5)))
+@Suite("Background validation (RFC 5861 §3)", .timeLimit(.minutes(15)))
 struct RevalidationTests {
   static let fields: HTTPFields = [.cacheControl: "max-age=1, stale-while-revalidate=1000", .eTag: "\"v\""]
 

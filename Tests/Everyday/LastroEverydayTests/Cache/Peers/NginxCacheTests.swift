@@ -10,7 +10,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Cache in front of nginx", .peers(.nginx), .timeLimit(.minutes(5)))
+@Suite("Cache in front of nginx", .peers(.nginx), .timeLimit(.minutes(15)))
 struct NginxCacheTests {
   let stack: TransportNetworkStack
 

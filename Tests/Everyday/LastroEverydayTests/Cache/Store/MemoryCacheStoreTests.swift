@@ -6,7 +6,7 @@ import Lastro
 import LastroEveryday
 import Testing
 
-@Suite("Cache store in memory", .timeLimit(.minutes(5)))
+@Suite("Cache store in memory", .timeLimit(.minutes(15)))
 struct MemoryCacheStoreTests {
   static func key(_ url: Int, _ partition: UInt8? = nil) -> CacheKey {
     CacheKey(url: withUnsafeBytes(of: url, Array.init), partition: partition.map { [$0] } ?? [])

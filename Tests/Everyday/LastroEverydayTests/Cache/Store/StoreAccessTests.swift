@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("A store that hangs or fails delays no fetch", .timeLimit(.minutes(5)))
+@Suite("A store that hangs or fails delays no fetch", .timeLimit(.minutes(15)))
 struct StoreAccessTests {
   static let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"v\""]
 

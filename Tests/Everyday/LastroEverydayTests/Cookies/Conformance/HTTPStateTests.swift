@@ -13,7 +13,7 @@ import Testing
 ///
 /// The licence of its parser cases does not allow a copy here. They are read from `../shared` if that exists, and are
 /// skipped otherwise.
-@Suite("Conformance: http-state", .timeLimit(.minutes(5)))
+@Suite("Conformance: http-state", .timeLimit(.minutes(15)))
 struct HTTPStateTests {
   struct Case: Decodable {
     struct Pair: Decodable {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Cookies set by the application", .timeLimit(.minutes(5)))
+@Suite("Cookies set by the application", .timeLimit(.minutes(15)))
 struct InsertedCookieTests {
   @Test("Application cookies are sent like a server's, by the canonical form of their domain")
   func inserted() throws {

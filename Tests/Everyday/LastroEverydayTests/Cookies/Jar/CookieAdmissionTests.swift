@@ -8,7 +8,7 @@ import Testing
 @testable import LastroEveryday
 
 /// The rules of draft-ietf-httpbis-rfc6265bis §5.7 for the cookies that a server sets, one by one.
-@Suite("Accepting cookies into a jar", .timeLimit(.minutes(5)))
+@Suite("Accepting cookies into a jar", .timeLimit(.minutes(15)))
 struct CookieAdmissionTests {
   /// A line, the URL that it came from, and the reason why it is refused; `nil` if it is accepted.
   struct Case: Sendable, CustomTestStringConvertible {

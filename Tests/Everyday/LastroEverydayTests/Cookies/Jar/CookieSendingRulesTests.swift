@@ -7,7 +7,7 @@ import Testing
 @testable import LastroEveryday
 
 /// The rules for the cookies that a request carries, and for their order (draft-ietf-httpbis-rfc6265bis §5.8.3).
-@Suite("Selecting cookies to send", .timeLimit(.minutes(5)))
+@Suite("Selecting cookies to send", .timeLimit(.minutes(15)))
 struct CookieSendingRulesTests {
   @Test(
     "Cookies are selected by host, path and scheme",

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Netscape cookie file format", .timeLimit(.minutes(5)))
+@Suite("Netscape cookie file format", .timeLimit(.minutes(15)))
 struct NetscapeTests {
   /// A cookie file as curl 7.88 writes it.
   static let text = """

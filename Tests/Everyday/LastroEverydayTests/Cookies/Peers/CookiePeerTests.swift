@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("nginx and Python: cookies", .peers(.nginx, .python), .timeLimit(.minutes(5)))
+@Suite("nginx and Python: cookies", .peers(.nginx, .python), .timeLimit(.minutes(15)))
 struct CookiePeerTests {
   private static func stack(_ jar: CookieJar, roots: String? = nil) throws -> CurlNetworkStack {
     var engine = CurlConfiguration()

@@ -23,7 +23,7 @@ private final class MemoryStore: CookieStore {
   }
 }
 
-@Suite("Cookie stores", .timeLimit(.minutes(5)))
+@Suite("Cookie stores", .timeLimit(.minutes(15)))
 struct CookieStoreTests {
   private static func jar(_ store: any CookieStore, _ clock: ManualClock) throws -> CookieJar {
     try CookieJar(rules: .standard, loading: store, time: clock.timeSource, suffixes: TestJar.suffixes)

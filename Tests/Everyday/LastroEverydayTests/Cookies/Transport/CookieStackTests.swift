@@ -11,7 +11,7 @@ import Testing
 @testable import LastroEveryday
 
 /// A jar between a stack and its transport.
-@Suite("Cookies of a stack", .timeLimit(.minutes(5)))
+@Suite("Cookies of a stack", .timeLimit(.minutes(15)))
 struct CookieStackTests {
   private static func stack(
     _ transport: ScriptedTransport, _ jar: CookieJar?, interceptors: [any HTTPResourceInterceptor] = []

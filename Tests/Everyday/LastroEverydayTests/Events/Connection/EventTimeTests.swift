@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Time limits and cancellation of event streams", .timeLimit(.minutes(5)))
+@Suite("Time limits and cancellation of event streams", .timeLimit(.minutes(15)))
 struct EventTimeTests {
   private let clock = ManualClock()
 

@@ -8,7 +8,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Reconnection of event streams", .timeLimit(.minutes(5)))
+@Suite("Reconnection of event streams", .timeLimit(.minutes(15)))
 struct ReconnectionTests {
   /// Reads a stream to its end, on a clock that advances automatically.
   private func run(

@@ -25,7 +25,7 @@ private final class EndRecorder: FetchObserver {
   var words: [String] { ends.events.map(\.words) }
 }
 
-@Suite("Ends of streams in observers and ledgers", .timeLimit(.minutes(5)))
+@Suite("Ends of streams in observers and ledgers", .timeLimit(.minutes(15)))
 struct StreamEndReportTests {
   private let recorder = EndRecorder()
   private let clock = ManualClock()

@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Event streams of faulty servers", .timeLimit(.minutes(5)))
+@Suite("Event streams of faulty servers", .timeLimit(.minutes(15)))
 struct EventFaultTests {
   private func stack() throws -> CurlNetworkStack {
     var engine = CurlConfiguration()

@@ -14,7 +14,7 @@ private struct Part: Decodable, Sendable, Equatable {
   var done: Bool?
 }
 
-@Suite("Streams of JSON", .timeLimit(.minutes(5)))
+@Suite("Streams of JSON", .timeLimit(.minutes(15)))
 struct JSONStreamTests {
   private func read(
     _ step: ScriptedTransport.Step, maximumTextBytes: Int = 1 << 20, endsWhenDone: Bool = false

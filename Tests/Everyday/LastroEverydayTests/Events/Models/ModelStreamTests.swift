@@ -14,7 +14,7 @@ private struct Chunk: Decodable, Sendable, Equatable, ExpressibleByStringLiteral
   init(stringLiteral text: String) { self.text = text }
 }
 
-@Suite("Streams of models", .timeLimit(.minutes(5)))
+@Suite("Streams of models", .timeLimit(.minutes(15)))
 struct ModelStreamTests {
   private typealias Outcome = (elements: [Chunk], error: HTTPFetchError<APIFailure>?)
 

@@ -7,7 +7,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Lines of text", .timeLimit(.minutes(5)))
+@Suite("Lines of text", .timeLimit(.minutes(15)))
 struct TextLinesTests {
   private func read(
     _ pieces: String..., failure: TransportError? = nil, maximumBytes: Int = 8

@@ -8,7 +8,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Event streams of a server on Python's library", .peers(.python), .timeLimit(.minutes(5)))
+@Suite("Event streams of a server on Python's library", .peers(.python), .timeLimit(.minutes(15)))
 struct EventPeerTests {
   private struct Order: Decodable, Sendable { var number: Int }
   private struct Word: Decodable, Sendable { var text: String }

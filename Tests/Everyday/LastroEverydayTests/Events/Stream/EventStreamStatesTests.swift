@@ -6,7 +6,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("States of event streams", .timeLimit(.minutes(5)))
+@Suite("States of event streams", .timeLimit(.minutes(15)))
 struct EventStreamStatesTests {
   private func next(_ states: inout some AsyncIteratorProtocol<EventStreamState, Never>) async -> String? {
     await states.next(isolation: #isolation)?.line

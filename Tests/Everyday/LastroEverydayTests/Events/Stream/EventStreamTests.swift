@@ -9,7 +9,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Event streams", .timeLimit(.minutes(5)))
+@Suite("Event streams", .timeLimit(.minutes(15)))
 struct EventStreamTests {
   @Test("Events have name, data and the last event ID, and the stream ends with a 204")
   func events() async throws {

@@ -9,7 +9,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Open event streams", .timeLimit(.minutes(5)))
+@Suite("Open event streams", .timeLimit(.minutes(15)))
 struct OpenedEventsTests {
   private func open(
     _ steps: ScriptedTransport.Step..., until end: EventMark = .none

@@ -6,7 +6,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
-@Suite("Event streams of a script, with pauses", .timeLimit(.minutes(1)))
+@Suite("Event streams of a script, with pauses", .timeLimit(.minutes(15)))
 struct ScriptedEventsTests {
   private let clock = ManualClock()
 

@@ -9,7 +9,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Digests of downloads", .timeLimit(.minutes(5)))
+@Suite("Digests of downloads", .timeLimit(.minutes(15)))
 struct DigestTests {
   private static func field(_ algorithm: HashAlgorithm, of data: Data) throws -> String {
     DigestField.field(Digest(algorithm: algorithm, value: try MessageDigest(of: data, algorithm)))

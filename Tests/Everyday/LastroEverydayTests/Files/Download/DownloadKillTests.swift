@@ -7,7 +7,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Downloads that are killed or lose power", .ownThread, .timeLimit(.minutes(5)))
+@Suite("Downloads that are killed or lose power", .ownThread, .timeLimit(.minutes(15)))
 struct DownloadKillTests {
   private static let syncBytes: Int64 = 2_048
   private static let chunk = 512

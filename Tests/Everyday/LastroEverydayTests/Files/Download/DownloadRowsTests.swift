@@ -11,7 +11,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Downloads from servers that have changed or are faulty", .timeLimit(.minutes(5)))
+@Suite("Downloads from servers that have changed or are faulty", .timeLimit(.minutes(15)))
 struct DownloadRowsTests {
   /// Leaves a part of 6,000 of 10,000 bytes, as an earlier process would.
   static func begun(_ origin: RangeOrigin, _ files: SimulatedFiles) async throws {

@@ -10,7 +10,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Downloads", .timeLimit(.minutes(5)))
+@Suite("Downloads", .timeLimit(.minutes(15)))
 struct DownloadTests {
   @Test("A download asks for no coding and for a digest, and its complete file has its final name")
   func plain() async throws {

@@ -134,7 +134,7 @@ extension RangeRow {
   static let all = parts + others
 }
 
-@Suite("Unusual responses to Range", .timeLimit(.minutes(5)))
+@Suite("Unusual responses to Range", .timeLimit(.minutes(15)))
 struct RangeRowsTests {
   private static func segmented(_ count: Int) -> (inout DownloadOptions) -> Void {
     { options in

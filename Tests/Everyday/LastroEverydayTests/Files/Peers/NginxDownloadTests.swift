@@ -8,7 +8,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Downloads from nginx", .peers(.nginx), .timeLimit(.minutes(5)))
+@Suite("Downloads from nginx", .peers(.nginx), .timeLimit(.minutes(15)))
 struct NginxDownloadTests {
   private static func stack(_ edit: (inout StackConfiguration) -> Void = { _ in }) throws -> CurlNetworkStack {
     var engine = CurlConfiguration()

@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Uploads to fastapi-tusd", .peers(.tus), .timeLimit(.minutes(5)))
+@Suite("Uploads to fastapi-tusd", .peers(.tus), .timeLimit(.minutes(15)))
 struct TusUploadTests {
   private static func stack() throws -> CurlNetworkStack {
     var engine = CurlConfiguration()

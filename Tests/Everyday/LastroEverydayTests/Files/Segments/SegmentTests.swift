@@ -11,7 +11,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Segments", .timeLimit(.minutes(5)))
+@Suite("Segments", .timeLimit(.minutes(15)))
 struct SegmentTests {
   typealias ByteRange = DownloadRecord.ByteRange
 

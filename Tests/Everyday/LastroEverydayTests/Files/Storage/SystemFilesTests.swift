@@ -7,7 +7,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Files of the operating system", .timeLimit(.minutes(5)))
+@Suite("Files of the operating system", .timeLimit(.minutes(15)))
 struct SystemFilesTests {
   private let files = SystemFiles()
 

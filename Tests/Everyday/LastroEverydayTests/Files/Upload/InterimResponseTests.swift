@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 
 /// Uploads to servers of the IETF's draft that report the offset with 104 (Upload Resumption Supported) after each KiB.
-@Suite("Uploads whose server reports progress", .timeLimit(.minutes(5)))
+@Suite("Uploads whose server reports progress", .timeLimit(.minutes(15)))
 struct InterimResponseTests {
   private static let pieceBytes = 1_024
   private static let pieces = 10_000

@@ -10,7 +10,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Uploads", .timeLimit(.minutes(5)))
+@Suite("Uploads", .timeLimit(.minutes(15)))
 struct UploadTests {
   @Test(
     "Tus: an upload is created, and its bytes follow in one request or in several",

@@ -10,7 +10,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Boundaries of forms", .timeLimit(.minutes(5)))
+@Suite("Boundaries of forms", .timeLimit(.minutes(15)))
 struct FormBoundaryTests {
   private func form(_ texts: String...) -> MultipartForm {
     var form = MultipartForm()

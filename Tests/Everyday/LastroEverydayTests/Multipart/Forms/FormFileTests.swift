@@ -6,7 +6,7 @@ import LastroEveryday
 import TestSupport
 import Testing
 
-@Suite("Files in forms", .timeLimit(.minutes(5)))
+@Suite("Files in forms", .timeLimit(.minutes(15)))
 struct FormFileTests {
   private let path = NSTemporaryDirectory() + "form-\(UUID().uuidString).txt"
 

@@ -40,7 +40,7 @@ struct Chunks: AsyncSequence, Sendable {
   func makeAsyncIterator() -> AsyncIterator { AsyncIterator(rest: chunks[...]) }
 }
 
-@Suite("Forms of texts and files", .timeLimit(.minutes(5)))
+@Suite("Forms of texts and files", .timeLimit(.minutes(15)))
 struct MultipartFormTests {
   private func path(_ content: String) throws -> String {
     let path = NSTemporaryDirectory() + "form-\(UUID().uuidString).txt"

@@ -10,7 +10,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Multipart responses", .timeLimit(.minutes(5)))
+@Suite("Multipart responses", .timeLimit(.minutes(15)))
 struct MultipartPartsTests {
   /// A body that records whether it was cancelled, and how often it was read.
   private final class Source: ResponseBodySource {

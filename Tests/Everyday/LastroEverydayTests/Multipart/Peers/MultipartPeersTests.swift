@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Multipart messages to and from third-party servers", .peers(.nginx, .python), .timeLimit(.minutes(5)))
+@Suite("Multipart messages to and from third-party servers", .peers(.nginx, .python), .timeLimit(.minutes(15)))
 struct MultipartPeersTests {
   private struct Field: Decodable, Equatable {
     var name: String?

@@ -31,7 +31,7 @@ private struct Hanging {
   }
 }
 
-@Suite("DNS over HTTPS", .timeLimit(.minutes(5)))
+@Suite("DNS over HTTPS", .timeLimit(.minutes(15)))
 struct DoHResolverTests {
   private typealias Handler = @Sendable (TransferRequest) async throws(TransportError) -> TransferResponse
 

@@ -20,7 +20,7 @@ private final class Later: NameResolver {
   }
 }
 
-@Suite("DNS over HTTPS over the engine", .timeLimit(.minutes(5)))
+@Suite("DNS over HTTPS over the engine", .timeLimit(.minutes(15)))
 struct DoHServerTests {
   /// Returns a stack that ignores the proxies of the environment.
   private static func stack(_ edit: (inout ConnectionOptions) -> Void = { _ in }) throws -> CurlNetworkStack {

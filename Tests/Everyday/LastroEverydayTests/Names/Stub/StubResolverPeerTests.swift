@@ -11,7 +11,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("A stub resolver and dnsmasq", .timeLimit(.minutes(5)))
+@Suite("A stub resolver and dnsmasq", .timeLimit(.minutes(15)))
 struct StubResolverPeerTests {
   private func resolver(_ peer: DnsmasqPeer) throws -> StubResolver {
     var files = StubResolver.Files()

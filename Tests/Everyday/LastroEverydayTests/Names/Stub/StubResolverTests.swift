@@ -12,7 +12,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("A stub resolver and its DNS server", .timeLimit(.minutes(5)))
+@Suite("A stub resolver and its DNS server", .timeLimit(.minutes(15)))
 struct StubResolverTests {
   private let server: LoopbackDNSServer
   private let dialer: CurlTransport

@@ -10,7 +10,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Long-running operations", .timeLimit(.minutes(5)))
+@Suite("Long-running operations", .timeLimit(.minutes(15)))
 struct OperationTests {
   private static let url = "https://api.example.org/reports"
 

@@ -10,7 +10,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Pages", .timeLimit(.minutes(5)))
+@Suite("Pages", .timeLimit(.minutes(15)))
 struct PageSequenceTests {
   struct Cursored: Codable, Sendable {
     var data: [Int]

@@ -21,7 +21,7 @@ import Testing
 @testable import LastroWire
 
 /// Full texts of errors, a few of each family: the values that they interpolate, quote, count and mask.
-@Suite("Error texts", .timeLimit(.minutes(5)))
+@Suite("Error texts", .timeLimit(.minutes(15)))
 struct ErrorExamplesTests {
   @Test("Errors for hosts and URLs quote a bounded part of the input, and mask user information")
   func urls() async {

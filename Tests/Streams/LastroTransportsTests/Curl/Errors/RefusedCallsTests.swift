@@ -16,7 +16,7 @@ import Testing
 @testable import LastroWebSocket
 
 /// Calls that are refused before anything is sent, by stage and code.
-@Suite("Refused calls", .timeLimit(.minutes(5)))
+@Suite("Refused calls", .timeLimit(.minutes(15)))
 struct RefusedCallsTests {
   @Test("A dial needs a port, TLS where a certificate is asked for, and a stream where TLS or a socket's path is set")
   func dials() async throws {
