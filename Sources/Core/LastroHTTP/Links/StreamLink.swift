@@ -33,6 +33,8 @@ final class StreamLink: Link {
   /// Whether readiness is being reported, in which case the next read begins afterwards.
   private var isReporting = false
   private var isReading = false
+  /// Whether bytes have arrived at any time.
+  private var hasRead = false
   private var isWriting = false
   private var isClosed = false
   /// The bytes that have arrived and were not read.
@@ -92,9 +94,9 @@ final class StreamLink: Link {
   }
 
   /// The end of a stream that has carried nothing has a reason to report, such as a missing client certificate, which
-  /// the read returns.
+  /// the read returns. A response may arrive before the task of the write resumes, so that nothing is acknowledged yet.
   func hasEndedUnseen(isHeard: Bool) -> Bool {
-    acknowledged > 0 && ownStream?.hasEnded(on: isHeard ? nil : context) == true
+    (acknowledged > 0 || hasRead) && ownStream?.hasEnded(on: isHeard ? nil : context) == true
   }
 
   func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool) -> Bool {
@@ -130,7 +132,9 @@ final class StreamLink: Link {
     isReading = false
     reading = nil
     switch outcome {
-    case .success(let data?): incoming = data
+    case .success(let data?):
+      incoming = data
+      hasRead = true
     case .success(nil): end = .end(isClean: true)
     case .failure(let error) where error.code == .truncatedStream || error.code == .streamClosed:
       end = .end(isClean: false)
