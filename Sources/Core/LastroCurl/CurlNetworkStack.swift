@@ -114,6 +114,29 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   /// The number of transfers that have begun and not ended, including those that wait for a connection.
   public var activeTransfers: Int { transport.activeTransfers }
 
+  /// Replaces settings of the stack, and of all its copies, while it is in use.
+  ///
+  /// Calls that begin afterwards have the new settings; calls under way keep the ones that they began with. Interceptors,
+  /// observers, the retry quota, cookies, caches and the parts of a `Resilience` keep their state unless `change`
+  /// replaces them. The engine and its connections stay as they are, and so do other stacks that share it.
+  ///
+  /// ```swift
+  /// try stack.reconfigure {
+  ///   $0.timeouts.total = .seconds(5)
+  ///   $0.interceptors = [authenticator, .retry(fewRetries)]
+  /// }
+  /// ```
+  ///
+  /// It may be called from any thread.
+  ///
+  /// - Parameter change: edits the present configuration. It may run several times if several threads reconfigure the
+  ///   stack at once.
+  /// - Throws: `ConfigurationError` for a limit, a timeout, a base URL or a header field that would fail every call. The
+  ///   settings then stay as they are.
+  public func reconfigure(_ change: (inout StackConfiguration) -> Void) throws(ConfigurationError) {
+    try stack.reconfigure(change)
+  }
+
   /// Fetches a resource and decodes its model.
   ///
   /// - Throws: `HTTPFetchError` with the API's own error if the server sent one; if the task is cancelled, always the

@@ -1,77 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import HTTPTypes
-import Synchronization
-
-/// The state that all calls of a stack share.
-final class StackCore: Sendable {
-  /// The transport that the stack was made with.
-  let base: any Transport
-  /// The same transport, wrapped in the layers of the stack.
-  private let transport: any Transport
-  let configuration: StackConfiguration
-  let interceptors: InterceptorChain
-  /// Whether the limits of the configuration are valid, so that only those of a call must be checked.
-  let hasMeaningfulLimits: Bool
-  /// The defaults that are added to requests, or the reason why they cannot be added.
-  private let defaults: Result<StackDefaults?, TransportError>
-  private let coders: JSONCoders?
-
-  init(transport: any Transport, configuration: StackConfiguration) {
-    base = configuration.recorder == nil ? transport : TapedTransport(base: transport)
-    self.transport = configuration.layered(base)
-    self.configuration = configuration.recorded
-    interceptors = InterceptorChain(configuration.interceptors)
-    hasMeaningfulLimits =
-      (try? configuration.checkLimits()) != nil && (try? configuration.timeouts.check()) != nil
-      && (try? configuration.streamTimeouts.check()) != nil
-    defaults = Result { () throws(TransportError) in try StackDefaults(configuration) }
-    let coders = JSONCoders(encoder: configuration.jsonEncoder, decoder: configuration.jsonDecoder)
-    self.coders = coders.encoder == nil && coders.decoder == nil ? nil : coders
-    if self.coders != nil { JSONCoders.areUsed.store(true, ordering: .relaxed) }
-    for user in [transport] as [Any] + configuration.interceptors {
-      (user as? any ClockUser)?.adopt(clock: configuration.timeSource)
-    }
-  }
-
-  /// Returns the transport for a request, with the layers that the request requires in addition to those of the stack.
-  func transport(for request: TransferRequest) -> any Transport {
-    let uses = request.layerUses
-    guard !uses.isEmpty else { return transport }
-    var layers = configuration.layers
-    var hasMore = false
-    // Telemetry does not have a layer.
-    for place in TransportLayerPlace.allCases where place != .telemetry {
-      if let use = uses[place] as? any TransportLayerUse, use.complete(&layers) { hasMore = true }
-    }
-    guard hasMore else { return transport }
-    var configuration = configuration
-    configuration.layers = layers
-    return configuration.layered(base)
-  }
-
-  /// Adds the stack's defaults to a request that a resource made.
-  func complete(
-    _ request: inout ResourceRequest, by making: BaseRequestMaking<ResourceRequest>
-  ) throws(TransportError) {
-    if let defaults = try defaults.get() { try defaults.complete(&request, madeOf: making.base?()) }
-    if let error = StackDefaults.lacksBase(request) { throw error }
-  }
-
-  /// Runs `body` with the stack's JSON coders.
-  func coding<Value>(_ body: () throws -> Value) rethrows -> Value {
-    // If a hook of another stack uses this one, that stack's coders must not apply here.
-    guard coders != nil || JSONCoders.areOthers else { return try body() }
-    return try JSONCoders.$current.withValue(coders) { try body() }
-  }
-
-  /// Runs an asynchronous `body` with the stack's JSON coders.
-  func coding<Value: Sendable>(_ body: @Sendable () async throws -> Value) async rethrows -> Value {
-    guard coders != nil || JSONCoders.areOthers else { return try await body() }
-    return try await JSONCoders.$current.withValue(coders) { try await body() }
-  }
-}
 
 /// The parts of a call that do not change. It does not depend on the model's type, so that the same code runs all
 /// calls.
@@ -194,19 +123,10 @@ extension HTTPResource {
 }
 
 extension StackConfiguration {
-  /// The configuration with its recorder among the observers, and with sources of time and randomness that are
-  /// recorded.
-  fileprivate var recorded: Self {
-    let isObserved = observers.contains { ($0 as? RecordingObserver)?.recorder === recorder }
-    guard let recorder, !isObserved else { return self }
-    var result = self
-    result.observers.append(RecordingObserver(recorder: recorder))
-    result.timeSource = timeSource.recording
-    result.randomSource = randomSource.recording
-    return result
-  }
-
-  fileprivate func checkLimits() throws(TransportError) {
+  /// Refuses limits that are out of range.
+  ///
+  /// - Throws: an error with code `invalid_option`.
+  func checkLimits() throws(TransportError) {
     try Self.check("StackConfiguration.maximumBodyBytes", maximumBodyBytes, least: 0)
     try Self.check("StackConfiguration.maximumErrorBodyBytes", maximumErrorBodyBytes, least: 0)
     try Self.check("StackConfiguration.maximumAttempts", maximumAttempts, least: 1)

@@ -12,12 +12,15 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   /// The settings that all fetches share.
   package var configuration: StackConfiguration { core.configuration }
 
-  let core: StackCore
+  private let first: StackCore
+
+  /// The settings and state for calls that begin now.
+  var core: StackCore { first.current }
 
   /// Makes a stack. Default `configuration`: `StackConfiguration()`.
   public init(transport: any Transport, configuration: StackConfiguration = StackConfiguration()) {
     self.transport = transport
-    core = StackCore(transport: transport, configuration: configuration)
+    first = StackCore(transport: transport, configuration: configuration)
   }
 
   /// The stack of the call whose hook the current task is running; `nil` outside of a hook.
@@ -25,7 +28,30 @@ public struct TransportNetworkStack: HTTPNetworkStack {
 
   private init(core: StackCore) {
     transport = core.base
-    self.core = core
+    first = core
+  }
+
+  /// Replaces settings of the stack, and of all its copies, while it is in use.
+  ///
+  /// Calls that begin afterwards have the new settings; calls under way keep the ones that they began with. Interceptors,
+  /// observers, the retry quota, cookies, caches and the parts of a `Resilience` keep their state unless `change`
+  /// replaces them. Connections stay open.
+  ///
+  /// ```swift
+  /// try stack.reconfigure {
+  ///   $0.timeouts.total = .seconds(5)
+  ///   $0.interceptors = [authenticator, .retry(fewRetries)]
+  /// }
+  /// ```
+  ///
+  /// It may be called from any thread.
+  ///
+  /// - Parameter change: edits the present configuration. It may run several times if several threads reconfigure the
+  ///   stack at once.
+  /// - Throws: `ConfigurationError` for a limit, a timeout, a base URL or a header field that would fail every call. The
+  ///   settings then stay as they are.
+  public func reconfigure(_ change: (inout StackConfiguration) -> Void) throws(ConfigurationError) {
+    try first.reconfigure(change)
   }
 
   /// Fetches a resource and decodes its model; see ``HTTPNetworkStack``.
