@@ -23,8 +23,9 @@ public final class CircuitBreaker: Sendable {
   }
 
   /// The rules by which circuits open and close.
-  package let policy: CircuitBreakerPolicy
+  package var policy: CircuitBreakerPolicy { rules.withLock { $0 } }
   let keyRule: ResilienceKeyRule
+  private let rules: Lock<CircuitBreakerPolicy>
   private let circuits: Lock<KeyedMachines<CircuitMachine>>
   private let time: TimeSource
   private let random: RandomSource
@@ -88,11 +89,34 @@ public final class CircuitBreaker: Sendable {
     policy: CircuitBreakerPolicy, key: ResilienceKeyRule = .origin, time: TimeSource = .continuous,
     random: RandomSource = .system
   ) {
-    self.policy = policy
     keyRule = key
     self.time = time
     self.random = random
+    rules = Lock(policy)
     circuits = Lock(KeyedMachines { CircuitMachine(policy) })
+  }
+
+  /// Follows the rules of another breaker from now on, without forgetting anything.
+  ///
+  /// Circuits stay open, half-open or closed, and a break ends when it would have ended. Counted attempts stay as far as
+  /// they fit into the new window, unless it counts calls in place of a duration or the other way round. With another
+  /// number of probes, a half-open circuit probes anew. The key, the time source and the source of jitter stay those of
+  /// this breaker.
+  ///
+  /// ```swift
+  /// breaker.adoptRules(of: try CircuitBreaker(failureRatio: 0.25, breakDuration: .seconds(10)))
+  /// ```
+  ///
+  /// - Parameter other: the breaker whose rules are copied. It does not change.
+  public func adoptRules(of other: CircuitBreaker) {
+    let policy = other.policy
+    let now = time.now()
+    rules.withLock { rules in
+      rules = policy
+      circuits.withLock { circuits in
+        circuits.changeAll(making: { CircuitMachine(policy) }, { circuit, _ in circuit.adopt(policy, now: now) })
+      }
+    }
   }
 
   /// Returns the state of a circuit; `.closed` if nothing was sent for its key.

@@ -25,7 +25,7 @@ struct CircuitMachine: Sendable, ForgettableMachine {
     case refused(retryAfter: Duration)
   }
 
-  let policy: CircuitBreakerPolicy
+  private(set) var policy: CircuitBreakerPolicy
   private(set) var phase = Phase.closed
   private(set) var generation: UInt64 = 0
   /// The time of the first opening in the current series of breaks.
@@ -98,6 +98,15 @@ struct CircuitMachine: Sendable, ForgettableMachine {
       }
     case (.halfOpen, _): open(now, retryAfter, unit)
     }
+  }
+
+  /// Follows other rules from now on. The phase and the counted attempts stay, and a break ends when it would have ended.
+  /// With another number of probes, a half-open circuit begins to probe anew, and outcomes of earlier probes do not count.
+  mutating func adopt(_ policy: CircuitBreakerPolicy, now: Duration) {
+    let probesAnew = policy.probes != self.policy.probes
+    self.policy = policy
+    window = window.resized(to: policy.window)
+    if probesAnew, case .halfOpen = phase { enter(.halfOpen(issued: 0, successes: 0, lastIssue: now)) }
   }
 
   private mutating func countFailuresInRow(_ verdict: AttemptVerdict, _ now: Duration) {

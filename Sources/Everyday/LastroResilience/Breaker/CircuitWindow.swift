@@ -35,12 +35,10 @@ struct CircuitWindow: Sendable {
 
   mutating func add(failed: Bool, slow: Bool, now: Duration) {
     switch window {
-    case .time(let length):
-      if buckets.isEmpty { buckets = Array(repeating: Bucket(), count: Self.slices) }
-      let slice = Self.slice(now, length)
-      let place = Int(slice % Int64(Self.slices))
-      if buckets[place].slice != slice { buckets[place] = Bucket(slice: slice) }
-      buckets[place].counts.add(1, failed: failed, slow: slow)
+    case .time:
+      var counts = Counts()
+      counts.add(1, failed: failed, slow: slow)
+      add(counts, now: now)
     case .calls(let count):
       let bits = (failed ? 1 : 0) | (slow ? 2 : 0) as UInt8
       if ring.count < count {
@@ -52,6 +50,37 @@ struct CircuitWindow: Sendable {
       }
       total.add(1, failed: failed, slow: slow)
     }
+  }
+
+  private mutating func add(_ counts: Counts, now: Duration) {
+    guard case .time(let length) = window else { return }
+    if buckets.isEmpty { buckets = Array(repeating: Bucket(), count: Self.slices) }
+    let slice = Self.slice(now, length)
+    let place = Int(slice % Int64(Self.slices))
+    if buckets[place].slice != slice { buckets[place] = Bucket(slice: slice) }
+    buckets[place].counts.calls += counts.calls
+    buckets[place].counts.failures += counts.failures
+    buckets[place].counts.slow += counts.slow
+  }
+
+  /// Returns a window of another size with the attempts that this one has counted, as far as they fit; an empty one if
+  /// the other counts in another way.
+  func resized(to other: CircuitBreaker.Window) -> CircuitWindow {
+    guard other != window else { return self }
+    var result = CircuitWindow(other)
+    switch (window, other) {
+    case (.time(let length), .time):
+      for bucket in buckets.sorted(by: { $0.slice < $1.slice }) where bucket.slice != .min {
+        // The last moment of the bucket, so that its attempts do not leave the window too early.
+        result.add(bucket.counts, now: length * (Double(bucket.slice) + 1) / Double(Self.slices) - .nanoseconds(1))
+      }
+    case (.calls, .calls(let count)):
+      for bits in (ring[next...] + ring[..<next]).suffix(count) {
+        result.add(failed: bits & 1 != 0, slow: bits & 2 != 0, now: .zero)
+      }
+    default: break
+    }
+    return result
   }
 
   func counts(now: Duration) -> Counts {

@@ -17,7 +17,7 @@ struct ConcurrencyLimit: Sendable {
   /// The shortest duration that counts: a shorter attempt never left this machine.
   private static let fastest = Duration.microseconds(100)
 
-  let algorithm: ConcurrencyAlgorithm
+  private(set) var algorithm: ConcurrencyAlgorithm
   private(set) var exact: Double
   /// The time of the last decrease; `nil` before the first.
   private var lastCut: Duration?
@@ -30,6 +30,15 @@ struct ConcurrencyLimit: Sendable {
     switch algorithm {
     case .fixed(let limit): exact = Double(limit)
     case .aimd(let initial, _, _), .gradient(let initial, _): exact = Double(initial)
+    }
+  }
+
+  /// Follows another algorithm from now on. The limit stays if the algorithm allows it, and what was measured stays.
+  mutating func adopt(_ algorithm: ConcurrencyAlgorithm) {
+    self.algorithm = algorithm
+    switch algorithm {
+    case .fixed(let limit): exact = Double(limit)
+    case .aimd(_, let range, _), .gradient(_, let range): clamp(range)
     }
   }
 

@@ -26,9 +26,24 @@ public final class ConcurrencyLimiter: Sendable {
 
   typealias Place = KeyedMachines<LimiterMachine>.Place
 
+  /// The rules that all keys follow.
+  private struct Rules {
+    var algorithm: ConcurrencyAlgorithm
+    var queueCapacity: Int
+    var maximumWait: Duration
+  }
+
   private struct State {
+    var rules: Rules
     var machines: KeyedMachines<LimiterMachine>
     var waiters: [Waiter: OneAnswer<LimiterMachine.Grant?>] = [:]
+
+    /// Gives a permit to a queued attempt; returns the task to resume, if it waits already.
+    mutating func settle(
+      _ waiter: Waiter, _ grant: LimiterMachine.Grant
+    ) -> OneAnswer<LimiterMachine.Grant?>.Waiter? {
+      waiters.removeValue(forKey: waiter)?.settle(grant).waiter
+    }
   }
 
   fileprivate struct Waiter: Hashable {
@@ -51,8 +66,7 @@ public final class ConcurrencyLimiter: Sendable {
 
   let keyRule: ResilienceKeyRule
   /// The algorithm that sets the limit.
-  package let algorithm: ConcurrencyAlgorithm
-  private let maximumWait: Duration
+  package var algorithm: ConcurrencyAlgorithm { state.withLock { $0.rules.algorithm } }
   private let time: TimeSource
   private let state: Lock<State>
 
@@ -126,11 +140,41 @@ public final class ConcurrencyLimiter: Sendable {
     try algorithm.check()
     try ConfigurationError.check("queueCapacity", queueCapacity, atLeast: 0)
     try ConfigurationError.check("maximumWait", maximumWait, atLeast: .zero)
-    self.algorithm = algorithm
-    self.maximumWait = maximumWait
     self.time = time
     keyRule = key
-    state = Lock(State(machines: KeyedMachines { LimiterMachine(algorithm, capacity: queueCapacity) }))
+    state = Lock(
+      State(
+        rules: Rules(algorithm: algorithm, queueCapacity: queueCapacity, maximumWait: maximumWait),
+        machines: KeyedMachines { LimiterMachine(algorithm, capacity: queueCapacity) }))
+  }
+
+  /// Follows the rules of another limiter from now on, without forgetting anything.
+  ///
+  /// Attempts in flight keep their permits, and queued ones their places, also above a lower limit or capacity; a queued
+  /// attempt waits for at most as long as when it arrived. An adaptive limit stays, unless it is outside of the new
+  /// range. The key and the time source stay those of this limiter.
+  ///
+  /// ```swift
+  /// limiter.adoptRules(of: try ConcurrencyLimiter(limit: 50))
+  /// ```
+  ///
+  /// - Parameter other: the limiter whose rules are copied. It does not change.
+  public func adoptRules(of other: ConcurrencyLimiter) {
+    let rules = other.state.withLock { $0.rules }
+    let now = time.now()
+    let woken = state.withLock { state in
+      state.rules = rules
+      var admitted: [(Waiter, LimiterMachine.Grant)] = []
+      state.machines.changeAll {
+        LimiterMachine(rules.algorithm, capacity: rules.queueCapacity)
+      } _: { machine, place in
+        for (ticket, grant) in machine.adopt(rules.algorithm, capacity: rules.queueCapacity, now: now) {
+          admitted.append((Waiter(place: place, ticket: ticket), grant))
+        }
+      }
+      return admitted.compactMap { state.settle($0, $1) }
+    }
+    for waiter in woken { waiter.resume() }
   }
 
   /// Returns the state of the limiter for a key.
@@ -198,7 +242,8 @@ public final class ConcurrencyLimiter: Sendable {
         let waiter = Waiter(place: place, ticket: ticket)
         let answer = OneAnswer<LimiterMachine.Grant?>()
         state.waiters[waiter] = answer
-        return (.waits(Wait(waiter: waiter, answer: answer, limit: min(maximumWait, left ?? maximumWait))), nil)
+        let limit = min(state.rules.maximumWait, left ?? state.rules.maximumWait)
+        return (.waits(Wait(waiter: waiter, answer: answer, limit: limit)), nil)
       }
     }
     if let admission { return admission }
@@ -219,10 +264,8 @@ public final class ConcurrencyLimiter: Sendable {
   func end(_ place: Place, _ grant: LimiterMachine.Grant, _ load: LoadSample) -> Snapshot {
     let now = time.now()
     let (woken, snapshot) = state.withLock { state in
-      var woken: [OneAnswer<LimiterMachine.Grant?>.Waiter] = []
-      for (ticket, grant) in state.machines[place].end(grant, load, now: now) {
-        let answer = state.waiters.removeValue(forKey: Waiter(place: place, ticket: ticket))
-        if let waiter = answer?.settle(grant).waiter { woken.append(waiter) }
+      let woken = state.machines[place].end(grant, load, now: now).compactMap { ticket, grant in
+        state.settle(Waiter(place: place, ticket: ticket), grant)
       }
       return (woken, state.machines[place].snapshot)
     }

@@ -23,7 +23,7 @@ struct LimiterMachine: Sendable, ForgettableMachine {
 
   private(set) var limit: ConcurrencyLimit
   private(set) var inUse = 0
-  private let capacity: Int
+  private var capacity: Int
   /// The arrival times by ticket. Tickets that left the queue stay in `order` for a while.
   private var waiting: [UInt64: Duration] = [:]
   private(set) var order: [UInt64] = []
@@ -84,8 +84,23 @@ struct LimiterMachine: Sendable, ForgettableMachine {
     if load == .measured {
       meanDuration += (duration.inSeconds - meanDuration) * (meanDuration == 0 ? 1 : 0.1)
     }
+    return admit(now)
+  }
+
+  /// Follows other rules from now on. Outstanding permits and queued attempts stay, also above the new limits.
+  ///
+  /// - Returns: the queued attempts that a higher limit admits.
+  mutating func adopt(
+    _ algorithm: ConcurrencyAlgorithm, capacity: Int, now: Duration
+  ) -> [(ticket: UInt64, grant: Grant)] {
+    limit.adopt(algorithm)
+    self.capacity = capacity
+    return admit(now)
+  }
+
+  private mutating func admit(_ now: Duration) -> [(ticket: UInt64, grant: Grant)] {
     var admitted: [(ticket: UInt64, grant: Grant)] = []
-    while inUse < limit.value, let ticket = next(now) { admitted.append((ticket, self.grant(now))) }
+    while inUse < limit.value, let ticket = next(now) { admitted.append((ticket, grant(now))) }
     return admitted
   }
 

@@ -32,7 +32,7 @@ struct KeyedMachines<Machine: ForgettableMachine>: Sendable {
   private let shared: Place
   private var lastSweep = Duration.zero
   private let maximumKeys: Int
-  private let make: @Sendable () -> Machine
+  private var make: @Sendable () -> Machine
 
   var count: Int { places.count }
 
@@ -55,6 +55,15 @@ struct KeyedMachines<Machine: ForgettableMachine>: Sendable {
   subscript(place: Place) -> Machine {
     _read { yield place.machine }
     nonmutating _modify { yield &place.machine }
+  }
+
+  /// Changes all machines, and replaces the function that makes the machines of further keys.
+  mutating func changeAll(
+    making make: @escaping @Sendable () -> Machine, _ change: (inout Machine, Place) -> Void
+  ) {
+    self.make = make
+    for place in places.values { change(&place.machine, place) }
+    change(&shared.machine, shared)
   }
 
   /// Returns a part of a snapshot for each key.

@@ -80,10 +80,11 @@ public final class Pacer: Sendable {
   }
 
   /// The rules for the pace of requests.
-  package let policy: PacingPolicy
+  package var policy: PacingPolicy { rules.withLock { $0 } }
   let keyRule: ResilienceKeyRule
   private let time: TimeSource
   private let random: RandomSource
+  private let rules: Lock<PacingPolicy>
   private let machines: Lock<KeyedMachines<PacingMachine>>
   /// The quota that each request takes a unit of when its slot has come. Default `nil`: none.
   package let shared: (any SharedPace)?
@@ -136,14 +137,11 @@ public final class Pacer: Sendable {
     random: RandomSource = .system, shared: (any SharedPace)? = nil
   ) {
     self.shared = shared
-    self.policy = policy
     keyRule = key
     self.time = time
     self.random = random
-    machines = Lock(
-      KeyedMachines {
-        PacingMachine(bucket: policy.pace.map { TokenBucket(perSecond: $0.perSecond, burst: $0.burst) })
-      })
+    rules = Lock(policy)
+    machines = Lock(KeyedMachines { PacingMachine(pace: policy.pace) })
   }
 
   /// Returns a pacer with the same rules whose pace is a shared quota. All requests through it count against the quota.
@@ -155,6 +153,36 @@ public final class Pacer: Sendable {
     var policy = policy
     let pace = policy.pace.take()
     return Pacer(policy, key: keyRule, time: time, random: random, shared: try make(pace, time, random))
+  }
+
+  /// Follows the rules of another pacer from now on, without forgetting anything.
+  ///
+  /// The limits that servers have reported stay, and so do the times of requests that wait. Requests that were sent
+  /// count: after a burst at the old pace, the next request waits as if the burst had been sent at the new one. The key,
+  /// the time source and the source of jitter stay those of this pacer.
+  ///
+  /// ```swift
+  /// try pacer.adoptRules(of: try Pacer(perSecond: 20, burst: 5))
+  /// ```
+  ///
+  /// - Parameter other: the pacer whose rules are copied. It does not change.
+  /// - Throws: `ConfigurationError` if one of the two has a pace and the other is shared: the pace of a shared pacer is
+  ///   that of all instances. Nothing changes then.
+  public func adoptRules(of other: Pacer) throws(ConfigurationError) {
+    let policy = other.policy
+    guard other.shared == nil, shared == nil || policy.pace == nil else {
+      throw ConfigurationError(
+        "the pace of a shared pacer cannot be replaced",
+        hint: "replace other rules by those of a pacer without a pace, or share a new pacer under another name")
+    }
+    let now = time.now()
+    rules.withLock { rules in
+      rules = policy
+      machines.withLock { machines in
+        machines.changeAll(
+          making: { PacingMachine(pace: policy.pace) }, { machine, _ in machine.adopt(policy.pace, now: now) })
+      }
+    }
   }
 
   /// Returns the state of the pacer for a key.
@@ -222,6 +250,7 @@ public final class Pacer: Sendable {
   ) async throws(TransportError) -> TransferFacts.Note? {
     guard let shared else { return nil }
     if case .taken(let note) = shared.take() { return note }
+    let policy = policy
     let limit = max(.zero, min(policy.maximumWait - slot.waited, left ?? .seconds(1_000_000_000)))
     switch await shared.take(within: limit) {
     case .taken(let note): return note
@@ -293,7 +322,7 @@ public final class Pacer: Sendable {
   /// - Returns: how long the server asks not to be called (429 and 503 with `Retry-After`); `nil` if it does not ask.
   @discardableResult
   package func learn(_ slot: Slot, from head: HTTPResponse) -> Duration? {
-    let now = time.now()
+    let (now, policy) = (time.now(), policy)
     let retryAfter = head.retryAfter(time.sinceEpoch())
     // On a machine that several servers share for lack of room, the fields of one server do not apply to the others.
     guard slot.place.isOwn else { return retryAfter }

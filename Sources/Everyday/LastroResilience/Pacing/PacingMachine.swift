@@ -62,7 +62,16 @@ struct PacingMachine: Sendable, ForgettableMachine {
   /// The longest wait that a server can impose: one wrong number must not block it for years.
   private static let longest = Duration.seconds(3600)
 
-  init(bucket: TokenBucket? = nil) { places = Places(bucket: bucket) }
+  /// - Parameter pace: the pace that the application sets; `nil` for none.
+  init(pace: Pacer.Pace? = nil) { places = Places(bucket: pace.map(TokenBucket.init)) }
+
+  /// Follows another pace from now on; `nil` for none. Reserved times stay, and so does what the server has reported.
+  mutating func adopt(_ pace: Pacer.Pace?, now: Duration) {
+    before = nil
+    places.bucket = pace.map {
+      places.bucket?.adopting($0, now: now) ?? TokenBucket($0)
+    }
+  }
 
   /// Reserves the next time.
   ///

@@ -11,9 +11,9 @@ struct TokenBucket: Sendable, Hashable {
   /// The time at which the next request would be due if all kept to the pace.
   private(set) var due = Duration.zero
 
-  init(perSecond: Double, burst: Int) {
-    interval = .seconds(1 / perSecond)
-    tolerance = interval * (burst - 1)
+  init(_ pace: Pacer.Pace) {
+    interval = .seconds(1 / pace.perSecond)
+    tolerance = interval * (pace.burst - 1)
   }
 
   /// Reserves the next time.
@@ -23,5 +23,12 @@ struct TokenBucket: Sendable, Hashable {
     let slot = max(now, due - tolerance)
     due = max(slot, due) + interval
     return slot
+  }
+
+  /// Returns a bucket of another pace that is ahead of it by as many requests as this one is.
+  func adopting(_ pace: Pacer.Pace, now: Duration) -> TokenBucket {
+    var result = TokenBucket(pace)
+    if due > now { result.due = now + result.interval * ((due - now) / interval) }
+    return result
   }
 }

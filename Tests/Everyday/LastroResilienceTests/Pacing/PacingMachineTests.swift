@@ -14,8 +14,8 @@ struct PacingMachineTests {
   }
 
   @Test("A rate has a burst, and only the last reservation can be returned, once")
-  func bucket() {
-    var machine = PacingMachine(bucket: TokenBucket(perSecond: 10, burst: 3))
+  func bucket() throws {
+    var machine = PacingMachine(pace: try Pacer.Pace(perSecond: 10, burst: 3))
     let places = (0..<5).map { _ in machine.reserve(now: .seconds(1), unit: 0) }
     #expect(places.map(\.slot.brief) == ["1 s", "1 s", "1 s", "1.1 s", "1.2 s"])
     machine.giveBack(places[3])
@@ -26,11 +26,11 @@ struct PacingMachineTests {
   }
 
   @Test("Reservations never exceed burst and rate, at any times")
-  func bound() {
+  func bound() throws {
     var (cases, wrong) = (0, Set<Int>())
     for seed in 0..<1_000 {
       let random = RandomSource.seeded(UInt64(seed))
-      var bucket = TokenBucket(perSecond: 10, burst: 4)
+      var bucket = TokenBucket(try Pacer.Pace(perSecond: 10, burst: 4))
       var now = Duration.seconds(100)
       var slots: [Duration] = []
       for _ in 0..<50 {
@@ -133,8 +133,8 @@ struct PacingMachineTests {
   }
 
   @Test("A rate is not discarded before its next slot")
-  func slowPace() {
-    var machine = PacingMachine(bucket: TokenBucket(perSecond: 1.0 / 300, burst: 1))
+  func slowPace() throws {
+    var machine = PacingMachine(pace: try Pacer.Pace(perSecond: 1.0 / 300, burst: 1))
     _ = machine.reserve(now: .zero, unit: 0)
     #expect(!machine.mayBeForgotten(now: .seconds(70)))
     #expect(machine.mayBeForgotten(now: .seconds(301)))

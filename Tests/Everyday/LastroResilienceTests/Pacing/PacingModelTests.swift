@@ -30,7 +30,7 @@ struct PacingModelTests {
   @Test("In 10,000 random histories the slots are those of the model, and a returned slot is assigned again")
   func pace() throws {
     let seen = try Histories.play { seed, random in
-      var machine = PacingMachine(bucket: TokenBucket(perSecond: 10, burst: PaceModel.burst))
+      var machine = PacingMachine(pace: try Pacer.Pace(perSecond: 10, burst: PaceModel.burst))
       var model = PaceModel()
       var newest: PacingMachine.Reservation?
       var steps: [String] = []
