@@ -93,6 +93,22 @@ private func endpoints(_ stack: TransportNetworkStack) async throws {
   _ = notes
 }
 
+private func replaced(
+  _ stack: TransportNetworkStack, _ breaker: CircuitBreaker, _ limiter: ConcurrencyLimiter, _ pacer: Pacer
+) throws {
+  let authenticator = try StandardInterceptor.basic(user: "a", password: "b", origins: [Origin("https://a.example")])
+  let fewRetries = try HTTPRetryPolicy.standard(attempts: 2)
+  // sample: rules
+  try stack.reconfigure {
+    $0.timeouts.total = .seconds(5)
+    $0.interceptors = [authenticator, .retry(fewRetries)]
+  }
+  breaker.adoptRules(of: try CircuitBreaker(failureRatio: 0.25, breakDuration: .seconds(10)))
+  limiter.adoptRules(of: try ConcurrencyLimiter(limit: 50))
+  try pacer.adoptRules(of: try Pacer(perSecond: 20, burst: 5))
+  // end
+}
+
 extension Page {
   static let keepingUp = Page("KeepingUp") { stage in
     let transport = ScriptedTransport { _ throws(TransportError) in
@@ -101,6 +117,7 @@ extension Page {
     _ = try standard()
     _ = use(try Pacer())
     try await endpoints(TransportNetworkStack(transport: transport, configuration: try limits()))
+    try replaced(TransportNetworkStack(transport: transport), CircuitBreaker(), ConcurrencyLimiter(), Pacer())
     try await stage.prints("breaker") { try await breaker() }
     try await stage.prints("events") { try await observed() }
     try await stage.prints("hedging") { try await hedging() }
