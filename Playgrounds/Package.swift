@@ -32,6 +32,7 @@ let package = Package(
         .product(name: "Lastro", package: "Lastro"),
         .product(name: "LastroEveryday", package: "Lastro"),
         .product(name: "LastroCurl", package: "Lastro"),
+        .product(name: "LastroFleet", package: "Lastro"),
         .product(name: "LastroLifecycle", package: "Lastro"),
         .product(name: "LastroObservability", package: "Lastro"),
         .product(name: "LastroResilience", package: "Lastro"),

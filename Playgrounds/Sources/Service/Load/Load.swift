@@ -21,6 +21,7 @@ struct Load {
     let start = ContinuousClock.now
     var report = Report(users: users, requests: requests)
     try await go(&report)
+    try await TwoInstances.run(&report)
     let left = await Descriptors.left(since: descriptors)
     report.check("no descriptor is left\(left.isEmpty ? "" : ", but \(left.joined(separator: ", "))")", left.isEmpty)
     print("in \(start.duration(to: .now).components.seconds) s")

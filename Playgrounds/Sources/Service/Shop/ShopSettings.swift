@@ -16,6 +16,8 @@ struct ShopSettings: Sendable {
   /// The options with the addresses of the host names and the trusted roots.
   var connection: ConnectionOptions
   var time: TimeSource
+  /// The state that the instances of the service share. Default `nil`: the service is one instance.
+  var shared: SharedState?
   /// Returns a stack on the engine.
   var stack: @Sendable (CurlNetworkStack, StackConfiguration) -> any HTTPNetworkStack = {
     CurlNetworkStack(sharing: $0, configuration: $1)

@@ -5,6 +5,7 @@ import FoundationEssentials
 import Lastro
 import LastroCurl
 import LastroEveryday
+import LastroFleet
 import LastroObservability
 import LastroResilience
 
@@ -36,6 +37,7 @@ struct ShopStacks: Sendable {
     let tokens = settings.stack(engine, policy)
     var authenticated = policy
     authenticated.interceptors.insert(try Self.authenticator(settings, asking: tokens), at: 0)
+    if let shared = settings.shared { authenticated.resilience?.pacer = try Self.pacer(shared, settings) }
     prices = settings.stack(engine, authenticated)
 
     var cached = policy
@@ -69,8 +71,17 @@ struct ShopStacks: Sendable {
     let origin = try Origin("\(settings.prices)")
     let client = try OAuth2Client(
       tokenURL: "\(origin)/oauth/token", id: settings.client, authentication: .basic(settings.secret))
+    let source = client.clientCredentials(scope: "prices", stack: stack)
+    guard let shared = settings.shared else {
+      return try BearerAuthenticator(source: source, origins: [origin], timeSource: settings.time)
+    }
     return try BearerAuthenticator(
-      source: client.clientCredentials(scope: "prices", stack: stack), origins: [origin],
-      timeSource: settings.time)
+      source: source.shared(in: shared.store, as: "prices", sealedWith: shared.key, time: settings.time),
+      origins: [origin], timeSource: settings.time)
+  }
+
+  private static func pacer(_ shared: SharedState, _ settings: ShopSettings) throws -> Pacer {
+    try Pacer(perSecond: shared.pricesPerSecond, burst: shared.pricesInBurst, time: settings.time)
+      .shared(in: shared.store, as: "prices", whenUnshared: .fraction(of: shared.instances))
   }
 }
