@@ -15,7 +15,7 @@ final class ClientIdentity: Sendable {
   /// The private key as PEM.
   let key: [UInt8]
   let password: String?
-  /// The state of the files before they were read; `nil` for an identity from memory.
+  /// The state of the files before they were read, or of the rotating identity; `nil` for a fixed one from memory.
   let version: FileVersion?
 
   /// Returns the identity that the files currently contain. Its users share it. The call may block.
@@ -26,6 +26,7 @@ final class ClientIdentity: Sendable {
   /// Reads the files. The call may block.
   private init(_ source: TLSOptions.Identity) throws(TransportError) {
     version = source.version
+    let source = source.current
     certificate = try Self.text(of: source.certificate, isKey: false)
     key = try source.key.map { pem throws(TransportError) in try Self.text(of: pem, isKey: true) } ?? certificate
     password = source.keyPassword
@@ -71,8 +72,14 @@ extension TLSOptions.Identity {
     [certificate, key].compactMap { pem in if case .file(let path)? = pem { path } else { nil } }
   }
 
-  /// The state of the files; `nil` for an identity from memory, and if a file does not exist. The call may block.
-  var version: FileVersion? { paths.isEmpty ? nil : FileVersion(paths) }
+  /// The state of the files, or of a rotating identity; `nil` for a fixed one from memory, and if a file does not
+  /// exist. The call may block.
+  var version: FileVersion? {
+    // Read before the identity, so that a later replacement is noticed the next time.
+    let revision = rotation?.revision
+    let paths = paths
+    return paths.isEmpty && revision == nil ? nil : FileVersion(paths, revision: revision)
+  }
 }
 
 extension TransportError {
