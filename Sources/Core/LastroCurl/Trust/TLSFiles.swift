@@ -122,6 +122,7 @@ final class TLSFiles {
       case .unusable(_, let version): seenIdentities[source] = version
       }
     }
+    for identity in identities.values { ExpiryLog.shared.note(identity) }
     scheduleLook(now: now)
   }
 
