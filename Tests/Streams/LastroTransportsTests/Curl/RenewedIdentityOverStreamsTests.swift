@@ -9,6 +9,7 @@ import LastroGemini
 import LastroHTTP
 import LastroStreamsTesting
 import LastroTesting
+import LastroTransports
 import LastroTunnels
 import LastroWebSocket
 import PeerSupport
@@ -86,6 +87,10 @@ struct RenewedIdentityOverStreamsTests {
     }
   }
 
+  private func client(_ dialer: any Dialer, _ configuration: WebSocketConfiguration = .patient) -> WebSocketClient {
+    WebSocketClient(dialer: dialer, configuration: configuration, stack: .patient)
+  }
+
   private func connect(_ client: WebSocketClient, _ server: LoopbackWebSocketServer) async throws -> WebSocket {
     try await client.connect("https://localhost:\(server.port)/")
   }
@@ -96,7 +101,7 @@ struct RenewedIdentityOverStreamsTests {
   func webSockets(way: Way, source: Source) async throws {
     let server = try LoopbackWebSocketServer(tls: tls), proxy = try proxy(way)
     try await renew("old", source)
-    let client = WebSocketClient(dialer: try dialer(way, source, proxy: proxy), configuration: .patient)
+    let client = client(try dialer(way, source, proxy: proxy))
     let first = try await connect(client, server)
     try await renew("new", source)
     let second = try await connect(client, server)
@@ -118,7 +123,10 @@ struct RenewedIdentityOverStreamsTests {
       identity: CertificateMint.selfSigned(hosts: ["localhost"]), clientAuthoritiesPEM: lab.authority.rootPEM
     ) { _ in .success("hello") }
     try await renew("old", source)
-    let client = GeminiClient(dialer: lab.base)
+    var configuration = GeminiConfiguration()
+    configuration.connectTimeout = .seconds(600)
+    configuration.headerTimeout = .seconds(600)
+    let client = GeminiClient(dialer: lab.base, configuration: configuration)
     client.addIdentity(identity(source), for: try GeminiURL(server.url("/")))
     #expect(try await client.fetch(server.url("/")).collected().text == "hello")
     try await renew("new", source)
@@ -128,11 +136,11 @@ struct RenewedIdentityOverStreamsTests {
 
   // MARK: notification
 
-  @Test("The wait for a change returns when the certificate is replaced, and not before")
+  @Test("The wait for a change returns when the certificate is replaced, and keeps the socket open")
   func notified() async throws {
     let server = try LoopbackWebSocketServer(tls: tls)
     try await renew("old")
-    let client = WebSocketClient(dialer: try dialer(.engine, .application), configuration: .patient)
+    let client = client(try dialer(.engine, .application))
     let socket = try await connect(client, server)
     let waits = (0..<3).map { _ in Task { try await socket.waitUntilOutdated() } }
     let cancelled = Task { try await socket.waitUntilOutdated() }
@@ -149,7 +157,7 @@ struct RenewedIdentityOverStreamsTests {
     behavior.onMessage = { _ in [.close(1000, "")] }
     let server = try LoopbackWebSocketServer(tls: tls, behavior)
     try await renew("old")
-    let client = WebSocketClient(dialer: try dialer(.engine, .application), configuration: .patient)
+    let client = client(try dialer(.engine, .application))
     let socket = try await connect(client, server)
     let wait = Task { try await socket.waitUntilOutdated() }
     try await socket.send("end")
@@ -163,7 +171,7 @@ struct RenewedIdentityOverStreamsTests {
     try await renew("old")
     var configuration = WebSocketConfiguration.patient
     configuration.reconnectsWhenOutdated = true
-    let client = WebSocketClient(dialer: try dialer(.engine, .application), configuration: configuration)
+    let client = client(try dialer(.engine, .application), configuration)
     // A loss would end the sequence.
     let sockets = client.reconnecting(
       to: "https://localhost:\(server.port)/", policy: .backoff(.constant(delay: .zero, until: .maxRetries(0))))
@@ -192,7 +200,7 @@ struct RenewedIdentityOverStreamsTests {
   func notReconnecting() async throws {
     let server = try LoopbackWebSocketServer(tls: tls)
     try await renew("old")
-    let client = WebSocketClient(dialer: try dialer(.engine, .application), configuration: .patient)
+    let client = client(try dialer(.engine, .application))
     for try await event in client.reconnecting(to: "https://localhost:\(server.port)/") {
       guard case .opened(let socket) = event else { continue }
       try await renew("new")
@@ -203,6 +211,41 @@ struct RenewedIdentityOverStreamsTests {
       try await socket.close()
     }
     #expect(server.clients == ["old"])
+  }
+
+  @Test("The wait on a network connection returns when its certificate is replaced, or the connection has ended")
+  func connections() async throws {
+    let names = EventRecorder<String?>()
+    let server = try LoopbackServer(tls: tls) { connection in
+      names.record(connection.clientName)
+      try connection.echo()
+    }
+    let dialer = try dialer(.engine, .application)
+    func connect() async throws -> NetworkConnection {
+      let port = try #require(ConnectionEndpoint.Port("\(server.port)"))
+      let parameters = ConnectionParameters.tls
+      parameters.connectTimeout = .seconds(600)
+      let connection = NetworkConnection(
+        to: .hostPort(host: .init("localhost"), port: port), using: parameters, dialer: dialer)
+      try await connection.start()
+      try await connection.send(Data("x".utf8))
+      _ = try await connection.receive()
+      return connection
+    }
+    try await renew("old")
+    let first = try await connect()
+    let wait = Task { try await first.waitUntilOutdated() }
+    try await renew("new")
+    #expect(try await wait.value)
+    let second = try await connect()
+    #expect(names.events == ["old", "new"])
+    let other = Task { try await second.waitUntilOutdated() }
+    let cancelled = Task { try await second.waitUntilOutdated() }
+    cancelled.cancel()
+    await #expect(throws: ConnectionError.self) { try await cancelled.value }
+    second.cancel()
+    #expect(try await other.value == false)
+    #expect(try await second.waitUntilOutdated() == false)
   }
 
   /// Returns a server that sends one event with the client's name and the `Last-Event-ID`, then another when a gate is
@@ -227,13 +270,24 @@ struct RenewedIdentityOverStreamsTests {
     try await renew("old")
     let stack = TransportNetworkStack(
       transport: try DialerTransport(over: dialer(way, .application, proxy: proxy)), configuration: .patient)
-    var events = stack.events(.get("https://localhost:\(server.port)/")).makeAsyncIterator()
-    #expect(try await events.next()?.data == "old after nothing")
+    let stream = stack.events(.get("https://localhost:\(server.port)/"))
+    let waits = Task {
+      var causes: [String?] = []
+      for await state in stream.states {
+        if case .waiting(_, let cause) = state { causes.append(cause?.message) }
+      }
+      return causes
+    }
+    var events = Optional(stream.makeAsyncIterator())
+    #expect(try await events?.next()?.data == "old after nothing")
     try await renew("new")
-    #expect(try await events.next()?.data == "new after 1")
+    #expect(try await events?.next()?.data == "new after 1")
     gate.open()
-    #expect(try await events.next()?.data == "more")
+    #expect(try await events?.next()?.data == "more")
     #expect(server.acceptedConnections == 2)
+    // The iterator is the stream's reader, whose end ends the states. A lost connection would be the cause of a wait.
+    events = nil
+    #expect(await waits.value == [nil])
   }
 
   @Test("An event stream without identifiers, or that does not reconnect, keeps its connection")
