@@ -45,6 +45,27 @@ private func failover(_ stack: CurlNetworkStack, password: Secret) throws -> Red
   return store
 }
 
+private func identityFiles(_ engine: inout CurlConfiguration) {
+  // sample: files
+  engine.connection.tls.identity = TLSOptions.Identity(
+    certificate: .file("/run/id/svid.pem"), key: .file("/run/id/key.pem"))
+  engine.connection.tls.roots = .file("/run/id/bundle.pem")
+  // end
+}
+
+private func pushedIdentity(
+  _ engine: inout CurlConfiguration, chain: [UInt8], privateKey: [UInt8],
+  renewals: AsyncStream<(chain: [UInt8], privateKey: [UInt8])>
+) async {
+  // sample: pushed
+  let identity = RotatingIdentity(TLSOptions.Identity(certificate: .bytes(chain), key: .bytes(privateKey)))
+  engine.connection.tls.identity = TLSOptions.Identity(identity)
+  for await next in renewals {
+    identity.replace(with: TLSOptions.Identity(certificate: .bytes(next.chain), key: .bytes(next.privateKey)))
+  }
+  // end
+}
+
 /// Two instances of a service with one store, over scripted token endpoints.
 private func twoInstances(folder: String, key: SealingKey) async throws -> [String] {
   // sample: instances
@@ -73,6 +94,15 @@ extension Page {
     let client = try OAuth2Client(tokenURL: "https://login.example/token", id: "shop", authentication: .none)
     _ = try first(stack: stack, client: client, key: key, password: "hidden-p", refreshToken: "hidden-r")
     _ = try failover(stack, password: "hidden-p")
+    var engine = CurlConfiguration()
+    identityFiles(&engine)
+    await pushedIdentity(
+      &engine, chain: [1], privateKey: [2],
+      renewals: AsyncStream { renewals in
+        renewals.yield((chain: [3], privateKey: [4]))
+        renewals.finish()
+      })
+    stage.check("the certificate is the latest", engine.connection.tls.identity?.certificate == .bytes([3]))
     let folder = FileManager.default.temporaryDirectory.appending(path: "fleet-\(UInt64.random(in: 0 ... .max))")
     defer { try? FileManager.default.removeItem(at: folder) }
     var values: [String] = []

@@ -18,6 +18,20 @@ func identities(_ engine: inout CurlConfiguration) {
   // end
 }
 
+func rotation(_ engine: inout CurlConfiguration, chain: [UInt8], key: [UInt8]) -> RotatingIdentity {
+  // sample: rotation
+  let identity = RotatingIdentity(TLSOptions.Identity(certificate: .bytes(chain), key: .bytes(key)))
+  engine.connection.tls.hostIdentities["api.example.com"] = TLSOptions.Identity(identity)
+  // end
+  return identity
+}
+
+func renewal(_ identity: RotatingIdentity, chain: [UInt8], key: [UInt8]) {
+  // sample: renewal
+  identity.replace(with: TLSOptions.Identity(certificate: .bytes(chain), key: .bytes(key)))
+  // end
+}
+
 func strictness(_ engine: inout CurlConfiguration) {
   // sample: strictness
   engine.connection.tls.minimumVersion = .v1_3
@@ -40,6 +54,9 @@ extension Page {
     identities(&engine)
     strictness(&engine)
     stage.check("the identity is for one host", engine.connection.tls.hostIdentities.count == 1)
+    renewal(rotation(&engine, chain: [1], key: [2]), chain: [3], key: [4])
+    let current = engine.connection.tls.hostIdentities["api.example.com"]
+    stage.check("the identity is the latest", current?.certificate == .bytes([3]) && current?.key == .bytes([4]))
     try await failuresToldApart(stage)
     try await clientCertificates(stage)
     try await sources(stage)

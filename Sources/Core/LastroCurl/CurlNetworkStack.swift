@@ -271,6 +271,12 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   public func shutDown(cancelling: Bool = false) async { await transport.shutDown(cancelling: cancelling) }
 }
 
+extension CurlNetworkStack: IdentityWatching {
+  package func identityRevisions(for options: ConnectionOptions?) -> [UInt64] {
+    transport.identityRevisions(for: options)
+  }
+}
+
 extension CurlNetworkStack: ConfiguredStack {
   package var configuration: StackConfiguration { stack.configuration }
   package func based<Model, APIError>(_ resource: HTTPResource<Model, APIError>) -> HTTPResource<Model, APIError> {

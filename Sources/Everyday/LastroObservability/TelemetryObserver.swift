@@ -46,6 +46,7 @@ extension FetchObserver where Self == TelemetryObserver {
   /// | `http.client.open_connections` | meter | the number of open connections, each `active` or `idle` |
   /// | `http.client.connection.duration` | recorder, seconds | the lifetime of each closed connection |
   /// | `lastro.client.connections` | counter | the number of opened connections |
+  /// | `lastro.client.certificate.validity` | gauge, seconds | the time until a client certificate expires |
   /// | `lastro.client.connection.reuse` | gauge, 0 to 1 | the share of possible connection reuses that occurred |
   /// | `lastro.client.call.duration` | recorder, seconds | the duration of each call; for a stream, until it was open |
   /// | `lastro.client.attempts` | recorder | the number of attempts of each call |
@@ -67,11 +68,12 @@ extension FetchObserver where Self == TelemetryObserver {
   /// cache, or refused locally, counts as active while it is in progress, but is not measured. The duration of a
   /// streamed response ends with its body.
   ///
-  /// The four metrics of connections are recorded if the engine reports its connections, through `CurlConfiguration`:
+  /// The five metrics of connections are recorded if the engine reports its connections, through `CurlConfiguration`:
   /// `engine.connectionObserver = { metrics.observe($0) }`. They have `server.address`, `server.port` and `url.scheme`;
-  /// open connections also have `http.connection.state`. The gauge has no attributes. Over the observer's lifetime it
-  /// is `1 − (opened − origins) / (requests − origins)`, because the first connection to each origin cannot be avoided.
-  /// The gauge is updated when requests end. Origins beyond the first 16,384 are not counted.
+  /// open connections also have `http.connection.state`. The validity is updated when a connection changes its state.
+  /// The gauge of reuse has no attributes. Over the observer's lifetime it is
+  /// `1 − (opened − origins) / (requests − origins)`, because the first connection to each origin cannot be avoided. It
+  /// is updated when requests end. Origins beyond the first 16,384 are not counted.
   ///
   /// The two metrics of calls, which no convention defines, have `http.request.method`, `server.address`,
   /// `server.port`, `url.scheme`, `lastro.operation` and `error.type`. The first four are missing if not even a base

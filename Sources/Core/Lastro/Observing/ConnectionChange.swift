@@ -18,6 +18,9 @@ public struct ConnectionChange: Sendable, Hashable {
   public var to: State?
   /// The time since the connection was opened.
   public var age: Duration
+  /// The time for which the client certificate of the connection is still valid, negative after its end; `nil` if the
+  /// connection has none. The server may have asked for none.
+  public package(set) var clientCertificateValidity: Duration?
 
   package init(origin: Origin, from: State?, to: State?, age: Duration) {
     (self.origin, self.from, self.to, self.age) = (origin, from, to, age)

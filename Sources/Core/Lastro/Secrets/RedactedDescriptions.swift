@@ -53,6 +53,11 @@ extension TLSOptions.Identity: CustomStringConvertible, MaskedMirror {
   }
 }
 
+extension RotatingIdentity: CustomStringConvertible, MaskedMirror {
+  /// The sources of the current certificate and key, and whether there is a password.
+  public var description: String { "\(TLSOptions.Identity(self))" }
+}
+
 extension RawHeaders: MaskedMirror {}
 
 extension RequestBody: CustomStringConvertible, MaskedMirror {

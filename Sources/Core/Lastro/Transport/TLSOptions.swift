@@ -64,18 +64,79 @@ public struct TLSOptions: Sendable, Hashable {
   /// match, connections and requests use the previous pair. A file may have at most 1 MiB. It may be a pipe, which is
   /// read once and must be closed by its writer within a minute.
   public struct Identity: Sendable, Hashable {
+    /// The certificate and its key, as they are given.
+    struct Parts: Sendable, Hashable {
+      var certificate: PEM
+      var key: PEM?
+      var keyPassword: String?
+    }
+
+    /// A reference that is equal only to the same object.
+    private struct Rotation: Sendable, Hashable {
+      let identity: RotatingIdentity
+
+      static func == (left: Self, right: Self) -> Bool { left.identity === right.identity }
+      func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(identity)) }
+    }
+
+    private enum Source: Sendable, Hashable {
+      case fixed(Parts)
+      case rotating(Rotation)
+    }
+
+    private var source: Source
+
+    /// The certificate and its key. Those of a rotating identity are the current ones, and setting them ends the
+    /// rotation.
+    private(set) var parts: Parts {
+      get {
+        switch source {
+        case .fixed(let parts): parts
+        case .rotating(let rotation): rotation.identity.parts
+        }
+      }
+      set { source = .fixed(newValue) }
+    }
+
     /// The certificate chain.
-    public var certificate: PEM
+    public var certificate: PEM {
+      get { parts.certificate }
+      set { parts.certificate = newValue }
+    }
     /// The private key; `nil` if the certificate's PEM contains it.
-    public var key: PEM?
+    public var key: PEM? {
+      get { parts.key }
+      set { parts.key = newValue }
+    }
     /// The password of the key, if the key is encrypted.
-    public var keyPassword: String?
+    public var keyPassword: String? {
+      get { parts.keyPassword }
+      set { parts.keyPassword = newValue }
+    }
 
     /// Makes an identity. Default: the certificate's PEM contains the key, which has no password.
     public init(certificate: PEM, key: PEM? = nil, keyPassword: String? = nil) {
-      self.certificate = certificate
-      self.key = key
-      self.keyPassword = keyPassword
+      source = .fixed(Parts(certificate: certificate, key: key, keyPassword: keyPassword))
+    }
+
+    /// Makes an identity whose certificate and key the application replaces.
+    ///
+    /// Two such identities are equal if they have the same source. ``certificate``, ``key`` and ``keyPassword`` are those
+    /// of the source at the time of the call.
+    ///
+    /// - Parameter rotating: the source.
+    public init(_ rotating: RotatingIdentity) { source = .rotating(Rotation(identity: rotating)) }
+
+    /// The identity as it is now: a fixed one, whose certificate and key belong together.
+    package var current: Self {
+      var current = self
+      current.source = .fixed(parts)
+      return current
+    }
+
+    /// The source of an identity that the application replaces; `nil` for a fixed one.
+    package var rotation: RotatingIdentity? {
+      if case .rotating(let rotation) = source { rotation.identity } else { nil }
     }
   }
 

@@ -52,6 +52,10 @@ extension CurlTransport: Dialer, LoopDialer, TLSFileDialer {
     _ = fileRevisions.numbers(of: (options ?? connection).tls)
   }
 
+  package func identityRevisions(for options: ConnectionOptions?) -> [UInt64] {
+    fileRevisions.identityNumbers(of: (options ?? connection).tls)
+  }
+
   /// The loop for HTTP over the engine's streams.
   package var loop: EventLoop? { loops[0].loop }
 }

@@ -276,6 +276,9 @@ extension LinkFacts {
     self.hasTLS = hasTLS
     readsWhole = !hasTLS
     isProxied = session.isProxied
+    if session.isTLS, let source = session.profile.identity(for: session.dial.target.host, session.dial.request.role) {
+      clientCertificateEnd = session.profile.trust.files.identity(source)?.expiry?.end
+    }
     early = Array(stream.held)
     if stream.readEnd != nil { earlyEnd = stream.earlyEnd }
   }

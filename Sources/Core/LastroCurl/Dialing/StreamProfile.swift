@@ -166,6 +166,7 @@ extension StreamProfile {
       easy.set(CURLOPT_SSLKEY_BLOB, blob: identity.key) == CURLE_OK
     else { throw .unusableIdentity }
     if let password = identity.password { easy.set(CURLOPT_KEYPASSWD, password) }
+    ExpiryLog.shared.note(identity)
   }
 
   /// Returns the client certificate for a host. Proxies get none.

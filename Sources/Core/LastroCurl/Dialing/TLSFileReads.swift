@@ -77,7 +77,7 @@ final class TLSFileReads {
     reads[id] = read
     // The profile is in use until the waiters have started.
     profile.uses += 1
-    TLSFileReader.submit(missing ?? profile.trust.files.look) { _ = inbox.post(.filesRead(id, $0)) }
+    TLSFileReader.submit(missing ?? profile.trust.files.look()) { _ = inbox.post(.filesRead(id, $0)) }
   }
 
   // MARK: Events

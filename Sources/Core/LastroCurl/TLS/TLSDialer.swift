@@ -132,6 +132,10 @@ extension TLSDialer: LayeredDialer, TLSFileDialer {
   package func lookAtFiles(for options: ConnectionOptions?) {
     _ = revisions.numbers(of: options?.tls ?? connection.tls)
   }
+
+  package func identityRevisions(for options: ConnectionOptions?) -> [UInt64] {
+    revisions.identityNumbers(of: options?.tls ?? connection.tls)
+  }
 }
 
 /// The latest contents of files, which may have no other owner between two dials.

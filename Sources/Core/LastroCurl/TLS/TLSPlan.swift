@@ -68,7 +68,8 @@ struct TLSPlan {
       throw .refusedApplicationProtocols
     }
     guard let identity else { return }
-    guard contents.identity(identity)?.use(in: context) == true else { throw .unusableIdentity }
+    guard let content = contents.identity(identity), content.use(in: context) else { throw .unusableIdentity }
+    ExpiryLog.shared.note(content)
   }
 
   /// Sets the oldest or the newest version; `nil` keeps OpenSSL's.

@@ -15,8 +15,12 @@ final class ClientIdentity: Sendable {
   /// The private key as PEM.
   let key: [UInt8]
   let password: String?
-  /// The state of the files before they were read; `nil` for an identity from memory.
+  /// The state of the files before they were read, or of the rotating identity; `nil` for a fixed one from memory.
   let version: FileVersion?
+  /// The client's own certificate, which is the first of the chain.
+  let leaf: PeerCertificate
+  /// The end of its validity.
+  let expiry: CertificateExpiry?
 
   /// Returns the identity that the files currently contain. Its users share it. The call may block.
   static func shared(_ source: TLSOptions.Identity) throws(TransportError) -> ClientIdentity {
@@ -26,10 +30,13 @@ final class ClientIdentity: Sendable {
   /// Reads the files. The call may block.
   private init(_ source: TLSOptions.Identity) throws(TransportError) {
     version = source.version
+    let source = source.current
     certificate = try Self.text(of: source.certificate, isKey: false)
     key = try source.key.map { pem throws(TransportError) in try Self.text(of: pem, isKey: true) } ?? certificate
     password = source.keyPassword
-    guard isPair else { throw .unusableIdentity }
+    guard let leaf = Self.leaf(certificate, key, password) else { throw .unusableIdentity }
+    self.leaf = leaf
+    expiry = leaf.facts.map(CertificateExpiry.init)
   }
 
   func hasSameContent(as other: ClientIdentity) -> Bool {
@@ -51,12 +58,15 @@ final class ClientIdentity: Sendable {
     return bytes
   }
 
-  /// Whether OpenSSL accepts both. For an encrypted key without a password, OpenSSL would otherwise prompt on the
-  /// terminal when libcurl loads it.
-  private var isPair: Bool {
-    guard let context = SSL_CTX_new(TLS_client_method()) else { return false }
+  /// Returns the first certificate of the chain if OpenSSL accepts the chain and the key. For an encrypted key without a
+  /// password, OpenSSL would otherwise prompt on the terminal when libcurl loads it.
+  private static func leaf(_ certificate: [UInt8], _ key: [UInt8], _ password: String?) -> PeerCertificate? {
+    guard let context = SSL_CTX_new(TLS_client_method()) else { return nil }
     defer { SSL_CTX_free(context) }
-    return use(in: context)
+    guard clastro_context_set_identity(context, certificate, certificate.count, key, key.count, password) else {
+      return nil
+    }
+    return SSL_CTX_get0_certificate(context).flatMap { PeerCertificate($0) }
   }
 
   /// Sets the identity for the connections of an OpenSSL context.
@@ -71,8 +81,14 @@ extension TLSOptions.Identity {
     [certificate, key].compactMap { pem in if case .file(let path)? = pem { path } else { nil } }
   }
 
-  /// The state of the files; `nil` for an identity from memory, and if a file does not exist. The call may block.
-  var version: FileVersion? { paths.isEmpty ? nil : FileVersion(paths) }
+  /// The state of the files, or of a rotating identity; `nil` for a fixed one from memory, and if a file does not
+  /// exist. The call may block.
+  var version: FileVersion? {
+    // Read before the identity, so that a later replacement is noticed the next time.
+    let revision = rotation?.revision
+    let paths = paths
+    return paths.isEmpty && revision == nil ? nil : FileVersion(paths, revision: revision)
+  }
 }
 
 extension TransportError {

@@ -21,19 +21,23 @@ final class TLSFileRevisions: Sendable {
 
   private let entries = Lock([[String]: Entry]())
 
-  /// Returns one number for the roots and one for the client certificates, or fewer if no files are named. Files are
-  /// checked at most once a second, and a missing file counts as unchanged. A check that blocks delays one caller by
-  /// one second; on the thread of an event loop, the caller does not wait for it.
+  /// Returns one number for the roots, one for each rotating identity, and one for the files of client certificates, or
+  /// fewer if no files are named. Files are checked at most once a second, and a missing file counts as unchanged. A
+  /// check that blocks delays one caller by one second; on the thread of an event loop, the caller does not wait for it.
   func numbers(of options: TLSOptions) -> [UInt64] {
-    let now = monotonicNow()
-    var numbers: [UInt64] = []
-    if let path = options.roots.path {
-      numbers.append(number([path], now) { options.roots.version })
-    }
-    let identities = options.hostIdentities.isEmpty ? [] : options.hostIdentities.values.flatMap(\.paths).sorted()
-    let paths = (options.identity?.paths ?? []) + identities
-    if !paths.isEmpty { numbers.append(number(paths, now) { FileVersion(paths) }) }
-    return numbers
+    guard let path = options.roots.path else { return identityNumbers(of: options) }
+    return [number([path], monotonicNow()) { options.roots.version }] + identityNumbers(of: options)
+  }
+
+  /// Returns the numbers of the client certificates alone; none if they cannot change.
+  func identityNumbers(of options: TLSOptions) -> [UInt64] {
+    let hosts = options.hostIdentities
+    let identities = hosts.isEmpty ? [] : hosts.sorted { $0.key < $1.key }.map(\.value)
+    let all = (options.identity.map { [$0] } ?? []) + identities
+    // Read before the paths that they name, so that a replacement between the two is noticed the next time.
+    let revisions = all.compactMap { $0.rotation?.revision }
+    let paths = all.flatMap(\.paths)
+    return paths.isEmpty ? revisions : revisions + [number(paths, monotonicNow()) { FileVersion(paths) }]
   }
 
   /// Returns the number of a set of files.

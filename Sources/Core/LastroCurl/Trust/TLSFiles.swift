@@ -21,7 +21,12 @@ final class TLSFiles {
   /// The identities of the predecessor. They are retained because contents of pipes cannot be read again.
   private let inherited: [ClientIdentity]
   private(set) var isOutdated = false
+  /// The rotating identities in use, and the sum of their revisions at the latest check.
+  private var rotations: [RotatingIdentity] = []
+  private var seenRevision: UInt64 = 0
   /// The time at which files are to be checked again, in monotonic nanoseconds; `.max` for never.
+  private var nextFileLook = Int64.max
+  /// The time from which on ``mustLook(now:)`` may return true: with a rotating identity, always.
   private var nextLook = Int64.max
 
   init(_ options: TLSOptions, after predecessor: TLSFiles? = nil) {
@@ -62,7 +67,10 @@ final class TLSFiles {
     }
     for (source, finding) in answer.identities {
       switch finding {
-      case .new(let identity): identities[source] = identities[source] ?? identity
+      case .new(let identity):
+        guard identities[source] == nil else { continue }
+        identities[source] = identity
+        if let rotation = source.rotation { rotations.append(rotation) }
       case .unusable(let error, _): failure = failure ?? error
       }
     }
@@ -73,11 +81,17 @@ final class TLSFiles {
   // MARK: Looking again
 
   /// Returns whether the files must be checked before a connection is used.
-  func mustLook(now: Int64) -> Bool { now >= nextLook }
+  func mustLook(now: Int64) -> Bool {
+    now >= nextLook && (rotations.isEmpty || now >= nextFileLook || seenRevision != revision)
+  }
 
-  /// The request that checks whether any file has changed.
-  var look: TLSFileRequest {
+  /// The sum of the revisions of the rotating identities. Each of them only grows.
+  private var revision: UInt64 { rotations.reduce(0) { $0 &+ $1.revision } }
+
+  /// Returns the request that checks whether any file has changed, or a rotating identity was replaced.
+  func look() -> TLSFileRequest {
     var request = TLSFileRequest()
+    seenRevision = revision
     if let version = roots?.version {
       // Shared in any case: newer roots are only tried.
       request.roots = .init(source: options.roots, isShared: true, known: [version, seenRoots].compactMap(\.self))
@@ -90,7 +104,7 @@ final class TLSFiles {
     return request
   }
 
-  /// Processes the answer to ``look``. Unusable files count as unchanged: the current contents stay in use.
+  /// Processes the answer to ``look()``. Unusable files count as unchanged: the current contents stay in use.
   func compare(with answer: TLSFileAnswer, now: Int64) {
     switch answer.roots {
     case .new: isOutdated = true
@@ -108,6 +122,7 @@ final class TLSFiles {
       case .unusable(_, let version): seenIdentities[source] = version
       }
     }
+    for identity in identities.values { ExpiryLog.shared.note(identity) }
     scheduleLook(now: now)
   }
 
@@ -115,7 +130,8 @@ final class TLSFiles {
   func postponeLook() { nextLook = .max }
 
   private func scheduleLook(now: Int64) {
-    let mayChange = roots?.version != nil || identities.values.contains { $0.version != nil }
-    nextLook = mayChange && !isOutdated ? now.adding(.seconds(1)) : .max
+    let mayChange = roots?.version != nil || identities.keys.contains { !$0.paths.isEmpty }
+    nextFileLook = mayChange && !isOutdated ? now.adding(.seconds(1)) : .max
+    nextLook = rotations.isEmpty || isOutdated ? nextFileLook : now
   }
 }

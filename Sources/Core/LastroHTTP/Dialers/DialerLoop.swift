@@ -15,7 +15,7 @@ package protocol LoopDialer: Dialer {
 }
 
 /// A dialer whose trust depends on files that may change.
-package protocol TLSFileDialer: Dialer {
+package protocol TLSFileDialer: Dialer, IdentityWatching {
   /// Checks whether the files have changed, at most once a second, so that `trustRevisions(for:)` does not have to wait
   /// for that on the thread of an event loop. Blocks for at most one second for each set of files: the roots and the
   /// client certificates.

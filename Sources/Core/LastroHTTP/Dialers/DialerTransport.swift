@@ -42,7 +42,7 @@ public final class DialerTransport: Transport {
   private let dialer: any Dialer
   private let role: ServerTrust.Role
   /// The layers of the dialer that read TLS files.
-  private let fileLayers: [any TLSFileDialer]
+  let fileLayers: [any TLSFileDialer]
   /// The engine, or the reason why there is none any more; `nil` before the first request, which opens the engine.
   private let engine = Lock<Result<EnginePort, TransportError>?>(nil)
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import FoundationEssentials
 package import Lastro
 
 /// An open connection to a server, over which an ``HTTPConnection`` reads and writes.
@@ -120,6 +121,8 @@ package struct LinkFacts {
   /// Whether the peer that acknowledges bytes is a proxy. Its acknowledgements say nothing about the state of the
   /// server.
   package var isProxied = false
+  /// The end of the validity of the client certificate that the server may have asked for; `nil` if there is none.
+  package var clientCertificateEnd: Date?
   /// Bytes that arrived before anything was sent.
   package var early: [UInt8] = []
   /// The number of exchanges that the link carried before; above 0 for a replayed link alone.

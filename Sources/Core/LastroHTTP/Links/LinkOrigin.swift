@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Lastro
+package import Lastro
 
 /// The dialer and the request of a stream, and its trust rules, which are checked again before every request.
-struct LinkOrigin: Sendable {
+package struct LinkOrigin: Sendable {
   private let dialer: any Dialer
   private let request: DialRequest
   /// The revisions of the trust rules. They are read before the dial, so that a change during the dial is detected.
   private let revisions: [UInt64]
 
-  init(_ dialer: any Dialer, _ request: DialRequest) {
+  package init(_ dialer: any Dialer, _ request: DialRequest) {
     self.dialer = dialer
     self.request = request
     revisions = dialer.trustRevisions(for: request)
   }
 
   /// Whether the dialer's trust rules are still those that the stream was dialed under.
-  var isCurrent: Bool { dialer.trustRevisions(for: request) == revisions }
+  package var isCurrent: Bool { dialer.trustRevisions(for: request) == revisions }
 
   /// Decides whether a request may be sent on the stream.
   ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import FoundationEssentials
 internal import Lastro
 
 /// A connection over a ``Link`` that carries exchanges: one at a time over HTTP/1.1, and many at a time over HTTP/2.
@@ -93,7 +94,9 @@ final class HTTPConnection: LinkUser {
   private func report(_ state: ConnectionChange.State?, now: Int64) {
     guard state != reported, let observer = host.engine.settings.connectionObserver, let origin = host.route.origin
     else { return }
-    observer(ConnectionChange(origin: origin, from: reported, to: state, age: .nanoseconds(now - bornAt)))
+    var change = ConnectionChange(origin: origin, from: reported, to: state, age: .nanoseconds(now - bornAt))
+    change.clientCertificateValidity = facts.clientCertificateEnd.map { .seconds($0.timeIntervalSinceNow) }
+    observer(change)
     reported = state
   }
 

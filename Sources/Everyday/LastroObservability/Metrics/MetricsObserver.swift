@@ -202,6 +202,9 @@ extension MetricsObserver {
       instruments.count("lastro.client.connections", attributes)
       reuse.withLock { $0.countConnection(to: change.origin) }
     }
+    if let validity = change.clientCertificateValidity, change.to != nil {
+      instruments.set(validity.inSeconds, "lastro.client.certificate.validity", attributes)
+    }
     if change.to == nil {
       instruments.record(change.age.inSeconds, "http.client.connection.duration", attributes)
     }

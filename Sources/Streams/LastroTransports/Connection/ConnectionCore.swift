@@ -3,6 +3,7 @@
 internal import Dispatch
 internal import FoundationEssentials
 internal import Lastro
+internal import LastroHTTP
 internal import LastroSupport
 internal import Logging
 
@@ -14,7 +15,6 @@ final class ConnectionCore: @unchecked Sendable {
   /// The state that any thread may read.
   struct Shared: Sendable {
     var state = ConnectionState.setup
-    var facts: StreamFacts?
     var userQueue: DispatchQueue?
     var stateHandler: (@Sendable (ConnectionState) -> Void)?
     var viabilityHandler: (@Sendable (Bool) -> Void)?
@@ -49,6 +49,7 @@ final class ConnectionCore: @unchecked Sendable {
   let parameters: ConnectionParameters
   let dialer: any Dialer
   let shared = Lock(Shared())
+  let record = Watched(ConnectionRecord())
   let work = DispatchQueue(label: "lastro.connection.core")
 
   // The following properties are accessed only on `work`.
@@ -132,7 +133,10 @@ final class ConnectionCore: @unchecked Sendable {
   }
 
   private func dial(_ request: DialRequest, datagrams: Bool) {
-    dialTask = Task { [dialer, endpoint, parameters] in
+    dialTask = Task { [dialer, endpoint, parameters, record] in
+      // Created before the dial, and outside the lock, because it may check files.
+      let origin = LinkOrigin(dialer, request)
+      record.change { $0.origin = origin }
       let outcome = await interruptible(within: request.connectTimeout, time: parameters.time) {
         () async -> Result<Carrier, TransportError> in
         do throws(TransportError) {
@@ -164,7 +168,7 @@ final class ConnectionCore: @unchecked Sendable {
     case .failure(let error): fail(error)
     case .success(let carrier):
       self.carrier = carrier
-      shared.withLock { $0.facts = carrier.facts }
+      record.change { $0.facts = carrier.facts }
       phase = .handshaking
       guard let pipeline else {
         becomeReady()
@@ -197,7 +201,7 @@ final class ConnectionCore: @unchecked Sendable {
     limitTask = nil
     enter(.ready)
     becomeViable(true)
-    if let monitor = parameters.pathMonitor, let facts = shared.withLock({ $0.facts }) {
+    if let monitor = parameters.pathMonitor, let facts = record.read(\.facts) {
       watch = monitor.watch(facts) { [weak self] isViable in
         guard let self else { return }
         work.async { self.becomeViable(isViable) }
@@ -214,6 +218,10 @@ final class ConnectionCore: @unchecked Sendable {
 
   func enter(_ state: ConnectionState) {
     shared.withLock { $0.state = state }
+    switch state {
+    case .failed, .cancelled: record.change { $0.hasEnded = true }
+    case .setup, .waiting, .preparing, .ready: break
+    }
     parameters.logger?.debug("connection changes state", metadata: ["to": "\(endpoint)", "state": "\(state)"])
     // Without a user queue, the state handler is not called.
     guard shared.withLock({ $0.userQueue != nil }) else { return }

@@ -56,6 +56,15 @@ public final class NetworkConnection: Connection {
   package var parameters: ConnectionParameters { core.parameters.copy() }
   /// The current state. It may be read from any thread.
   public var state: ConnectionState { core.shared.withLock { $0.state } }
+  /// Waits until a new connection would use another client certificate than this one, or other trust rules: files of
+  /// TLS options have changed, a `RotatingIdentity` was replaced, or pins were. Open another connection then.
+  ///
+  /// The rules are checked every 5 s while a task waits. The wait keeps the connection alive.
+  ///
+  /// - Returns: true if the connection is outdated; false once it has failed or was cancelled.
+  /// - Throws: `ECANCELED` in a cancelled task.
+  public func waitUntilOutdated() async throws(ConnectionError) -> Bool { try await core.waitUntilOutdated() }
+
   /// The outcome of the start; `nil` while it is open.
   var outcome: Result<Void, ConnectionError>? {
     let (state, isCancelled) = core.shared.withLock { ($0.state, $0.isCancelled) }
@@ -68,7 +77,7 @@ public final class NetworkConnection: Connection {
     }
   }
   /// The facts about the stream below; `nil` before it is connected.
-  public var facts: StreamFacts? { core.shared.withLock { $0.facts } }
+  public var facts: StreamFacts? { core.record.read(\.facts) }
 
   /// A closure that is called with each new state; see ``Connection/stateUpdateHandler``.
   public var stateUpdateHandler: (@Sendable (ConnectionState) -> Void)? {

@@ -75,6 +75,21 @@ public final class WebSocket: Sendable {
     return try await core.ended()
   }
 
+  /// Waits until a new connection would use another client certificate than this one, or other trust rules: files of
+  /// TLS options have changed, a `RotatingIdentity` was replaced, or pins were. Connect again then, and close this
+  /// socket: a server may end it when its certificate expires. `WebSocketConfiguration.reconnectsWhenOutdated` does so
+  /// automatically.
+  ///
+  /// The rules are checked every 5 s while a task waits, and files at most once a second for all sockets. The wait keeps
+  /// the socket open.
+  ///
+  /// - Returns: true if the socket is outdated; false once it has ended.
+  /// - Throws: `cancelled` in a cancelled task.
+  public func waitUntilOutdated() async throws(WebSocketError) -> Bool {
+    defer { stay() }
+    return try await core.waitUntilOutdated()
+  }
+
   // MARK: receiving
 
   /// The whole messages. Each iterator is a separate observer, from the moment it is created.

@@ -75,6 +75,11 @@ public struct WebSocketConfiguration: Sendable {
   /// cut.
   public var closeTimeout: Duration = .seconds(10)
 
+  /// Whether a socket of ``WebSocketClient/reconnecting(to:headers:policy:stableAfter:onReopen:)`` is closed with code
+  /// 1001 and replaced by another when its client certificate or trust rules have changed; see
+  /// ``WebSocket/waitUntilOutdated()``. It does not count as a loss. Default false.
+  public var reconnectsWhenOutdated = false
+
   /// Creates the default configuration.
   public init() {}
 }

@@ -14,6 +14,7 @@ struct WebSocketHandshakeTransport: Transport {
   /// The longest time spent reading the body of a refusal, whose status is what matters.
   private static let patience = Duration.seconds(2)
 
+  private let dialer: WebSocketDialer
   private let carrier: DialerTransport
   private let configuration: WebSocketConfiguration
   private let random: RandomSource
@@ -25,8 +26,8 @@ struct WebSocketHandshakeTransport: Transport {
     self.random = random
     var limits = DialerTransport.Configuration.bare(time)
     limits.errorBodyTime = Self.patience
-    carrier = DialerTransport(
-      WebSocketDialer(dialer, configuration: configuration), role: .server, configuration: limits)
+    self.dialer = WebSocketDialer(dialer, configuration: configuration)
+    carrier = DialerTransport(self.dialer, role: .server, configuration: limits)
   }
 
   func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
@@ -55,7 +56,7 @@ struct WebSocketHandshakeTransport: Transport {
     do throws(WebSocketHandshakeFailure) {
       if let stream = answer.body.upgraded {
         let agreement = try handshake.check(ResponseHead(answer.head))
-        answer.body = ResponseBody(upgraded: WebSocketStream(stream, agreement))
+        answer.body = ResponseBody(upgraded: WebSocketStream(stream, agreement, from: dialer.latestDial))
       }
     } catch {
       throw .refusedHandshake(error, answer)
@@ -80,6 +81,10 @@ struct WebSocketDialer: Dialer {
   private let configuration: WebSocketConfiguration
   /// Scheme and authority of the first request; address and server name apply to no other.
   private let firstOrigin = Lock<String?>(nil)
+  private let latest = Lock<LinkOrigin?>(nil)
+
+  /// The latest dial. A handshake and its redirects dial one after the other.
+  var latestDial: LinkOrigin? { latest.withLock(\.self) }
 
   init(_ below: any Dialer, configuration: WebSocketConfiguration) {
     self.below = below
@@ -87,7 +92,11 @@ struct WebSocketDialer: Dialer {
   }
 
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
-    try await below.dial(try led(request))
+    let request = try led(request)
+    // Created before the dial, and outside the lock, because it may check files.
+    let origin = LinkOrigin(below, request)
+    latest.withLock { $0 = origin }
+    return try await below.dial(request)
   }
 
   func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }

@@ -2,17 +2,25 @@
 
 internal import FoundationEssentials
 internal import Lastro
+internal import LastroHTTP
 internal import LastroWire
 
 /// A stream that has switched to WebSocket, with the agreement of the handshake.
 final class WebSocketStream: ByteStream {
   let agreement: WebSocketHandshake.Agreement
   private let below: any ByteStream
+  private let origin: LinkOrigin?
 
-  init(_ below: any ByteStream, _ agreement: WebSocketHandshake.Agreement) {
+  /// - Parameter origin: the dial of the stream; `nil` if it is not known.
+  init(_ below: any ByteStream, _ agreement: WebSocketHandshake.Agreement, from origin: LinkOrigin?) {
     self.below = below
     self.agreement = agreement
+    self.origin = origin
   }
+
+  /// Whether trust rules and client certificate are still those that the stream was dialed with. The check may block
+  /// for a second.
+  var isCurrent: Bool { origin?.isCurrent ?? true }
 
   deinit { below.close() }
 

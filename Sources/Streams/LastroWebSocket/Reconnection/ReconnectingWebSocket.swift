@@ -2,6 +2,7 @@
 
 internal import Lastro
 internal import LastroSupport
+internal import Synchronization
 
 /// A sequence of sockets and waits; see ``WebSocketClient/reconnecting(to:headers:policy:stableAfter:onReopen:)``.
 struct ReconnectingWebSocket: AsyncSequence, Sendable {
@@ -49,7 +50,7 @@ extension ReconnectingWebSocket.AsyncIterator {
     if let socket {
       guard let last = await socket.core.lastState() else { throw .cancelled }
       self.socket = nil
-      return try ended(last)
+      return try socket.core.isReplaced.load(ordering: .relaxed) ? replaced(last) : ended(last)
     }
     if let delay {
       do { try await time.sleep(delay) } catch { throw .cancelled }
@@ -76,8 +77,22 @@ extension ReconnectingWebSocket.AsyncIterator {
     }
     hasOpened = true
     self.socket = socket
+    if rules.client.configuration.reconnectsWhenOutdated { socket.core.closeWhenOutdated() }
     openedAt = time.now()
     return socket
+  }
+
+  /// Begins the replacement of an outdated socket, which is no loss.
+  private mutating func replaced(_ last: WebSocketState) -> WebSocketClient.Event {
+    state = .empty
+    delay = .zero
+    let cause: WebSocketError =
+      switch last {
+      case .closed(let close): .closed(close)
+      case .failed(let error): error
+      case .open, .closing: .closed(nil)
+      }
+    return .waiting(for: .zero, because: cause, attempt: 1)
   }
 
   private mutating func ended(_ last: WebSocketState) throws(WebSocketError) -> WebSocketClient.Event? {

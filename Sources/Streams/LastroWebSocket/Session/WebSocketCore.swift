@@ -27,7 +27,9 @@ final class WebSocketCore: Sendable {
   let configuration: WebSocketConfiguration
   let isCompressing: Bool
   private let random: RandomSource
-  private let time: TimeSource
+  let time: TimeSource
+  /// Whether the socket was closed because it is outdated, so that another replaces it.
+  let isReplaced = Atomic<Bool>(false)
   private let contents: Lock<Contents>
   private let lastID = Atomic<UInt64>(0)
 

@@ -14,6 +14,7 @@ public final class LoopbackWebSocketServer: Sendable {
   /// The record of events on all connections.
   public let record = EventRecorder<LoopbackWebSocketEvent>()
   private let server: LoopbackServer
+  private let names: EventRecorder<String?>
 
   /// Starts a server on a port that the kernel chooses.
   ///
@@ -24,7 +25,10 @@ public final class LoopbackWebSocketServer: Sendable {
   public init(
     tls: LoopbackTLS? = nil, _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior()
   ) throws(LoopbackError) {
+    let names = EventRecorder<String?>()
+    self.names = names
     server = try LoopbackServer(tls: tls) { [record] connection in
+      names.record(connection.clientName)
       let session = WebSocketServerSession(behavior, connection: connection.number) { record.record($0) }
       while true {
         let bytes = connection.read(max: 65_536)
@@ -48,6 +52,9 @@ public final class LoopbackWebSocketServer: Sendable {
 
   /// The URL of the server, such as `ws://127.0.0.1:40123/`; over TLS the host is `localhost`.
   public var url: String { "ws" + server.baseURL.dropFirst(4) + "/" }
+
+  /// The common names of the client certificates of the connections so far, in order.
+  package var clients: [String?] { names.events }
 
   /// The number of connections accepted so far.
   package var acceptedConnections: Int { server.acceptedConnections }

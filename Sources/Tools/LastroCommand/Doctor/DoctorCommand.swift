@@ -13,6 +13,11 @@ struct DoctorCommand: ParsableCommand {
     abstract: "Reports which features this machine's libcurl has, which are missing, and what that means.",
     discussion: "Exit status 0 when everything needed is there, 1 otherwise.")
 
+  @Option(
+    name: [.customShort("E"), .customLong("cert")],
+    help: "PEM file of a client certificate whose expiry is reported. May be given several times.")
+  var certificates: [String] = []
+
   func run() throws {
     let capabilities = CurlCapabilities.current
     var checkup = Checkup()
@@ -24,6 +29,7 @@ struct DoctorCommand: ParsableCommand {
     checkup.limits()
     checkup.clock()
     checkup.developmentFiles()
+    for path in certificates { checkup.clientCertificate(path) }
     for line in checkup.lines { try Console.out(line) }
     if checkup.hasFailure { throw ExitCode(1) }
   }
@@ -116,7 +122,7 @@ struct Checkup {
 
   mutating func note(_ mark: String, _ text: String) { lines.append("[\(mark)] \(text)") }
 
-  private mutating func fail(_ text: String) {
+  mutating func fail(_ text: String) {
     hasFailure = true
     lines.append("[!!] \(text)")
   }

@@ -55,6 +55,9 @@ struct RedactedDescriptionsTests {
     let identity = try #require(Self.connection().tls.identity)
     Self.expectRedacted(identity, has: "certificate: <6 bytes>", "keyPassword: ***")
     Self.expectRedacted(TLSOptions.Identity(certificate: .file("/c.pem"), keyPassword: "s3cr3t"), has: "/c.pem")
+    let rotating = RotatingIdentity(identity)
+    Self.expectRedacted(rotating, has: "certificate: <6 bytes>", "keyPassword: ***")
+    Self.expectRedacted(TLSOptions.Identity(rotating), has: "certificate: <6 bytes>", "keyPassword: ***")
   }
 
   @Test("Options are described with all their contents")

@@ -70,6 +70,21 @@ struct MetricsObserverTests {
     #expect(values("http.client.connection.duration", server) == [3])
   }
 
+  @Test("The validity of a client certificate is a gauge, updated by changes of its connections")
+  func certificates() throws {
+    let observer = TelemetryObserver.metrics(factory: metrics)
+    for (from, to, days) in [
+      (nil, .active, 3), (.active, .idle, 2), (.idle, nil, 1), (nil, .active, nil),
+    ] as [(ConnectionChange.State?, ConnectionChange.State?, Int?)] {
+      var change = ConnectionChange(origin: try Origin("https://a.example"), from: from, to: to, age: .zero)
+      change.clientCertificateValidity = days.map { .seconds($0 * 86_400) }
+      observer.observe(change)
+    }
+    let server = [("server.address", "a.example"), ("server.port", "443"), ("url.scheme", "https")]
+    #expect(values("lastro.client.certificate.validity", server) == [259_200, 172_800])
+    #expect(metrics.recorders(label: "lastro.client.certificate.validity").allSatisfy { !$0.aggregate })
+  }
+
   @Test("The reuse of connections is a gauge, without the first connection to each origin")
   func reuse() async throws {
     let observer = TelemetryObserver.metrics(factory: metrics)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import LastroTesting
+import TestSupport
 import Testing
 
 @Suite("lastro doctor", .timeLimit(.minutes(15)))
@@ -23,5 +25,27 @@ struct DoctorTests {
     let broken = try await Lastro.run(["doctor"], environment: ["SSL_CERT_FILE": "/dev/null"])
     #expect(broken.status == 1)
     #expect(broken.text.contains("[!!]"))
+  }
+
+  @Test("doctor reports whether client certificates are valid, end soon, have ended, or cannot be read")
+  func clientCertificates() async throws {
+    let authority = try CertificateAuthority()
+    func file(_ days: ClosedRange<Int>) throws -> CertificateFiles {
+      try CertificateFiles(authority.issue(hosts: [], commonName: "client", days: days))
+    }
+    let good = try file(0...365), near = try file(-355...10), old = try file(-366 ... -1), early = try file(2...365)
+    let fine = try await Lastro.run(["doctor", "--cert", good.chain, "-E", near.chain])
+    #expect(fine.status == 0, "\(fine.text)")
+    #expect(fine.text.contains("[ok] the client certificate \(good.chain) (CN=client) expires in 364 days, at "))
+    #expect(fine.text.contains("[--] the client certificate \(near.chain) (CN=client) expires in 9 days, at "))
+    for (path, words) in [
+      (old.chain, "(CN=client) has expired, at "), (early.chain, "is not valid before "),
+      (good.privateKey, "cannot be used"), (good.directory + "/none", "cannot be read"),
+    ] {
+      let bad = try await Lastro.run(["doctor", "--cert", path])
+      #expect(bad.status == 1, "\(bad.text)")
+      #expect(bad.text.contains("[!!] the client certificate \(path) "), "\(bad.text)")
+      #expect(bad.text.contains(words), "\(bad.text)")
+    }
   }
 }

@@ -25,6 +25,8 @@ struct EventReader<APIError: Error>: Sendable {
   private var machine: EventStreamMachine?
   private var lastEventID: String
   private var schedule = ReconnectionSchedule()
+  /// The time from which on the client certificate is checked again.
+  private var nextIdentityCheck = Duration.zero
   private var isOver = false
 
   /// - Parameters:
@@ -157,6 +159,7 @@ extension EventReader {
   private mutating func read() async throws(HTTPFetchError<APIError>) -> ServerSentEvent? {
     while true {
       if let event = try takeEvent() { return event }
+      if mustReplaceConnection() { return nil }
       do throws(TransportError) {
         guard let bytes = try await stream?.body.next() else { return nil }
         machine?.feed(bytes)
@@ -243,5 +246,24 @@ extension EventReader {
 
   private func between(_ error: TransportError) -> HTTPFetchError<APIError> {
     HTTPFetchError(between: error, after: stream?.response)
+  }
+}
+
+// MARK: client certificates
+
+extension EventReader {
+  /// The interval between checks of the client certificate.
+  private static var identityInterval: Duration { .seconds(5) }
+
+  /// Returns whether to end the connection between two events and open another, because the client certificate has
+  /// changed. Only a stream that can continue after an identifier does so: no event is lost.
+  private mutating func mustReplaceConnection() -> Bool {
+    guard !lastEventID.isEmpty, !endsAtClose, reconnections != nil,
+      let facts = facts.withLock({ $0 }), !facts.identityRevisions.isEmpty
+    else { return false }
+    let now = time.now()
+    guard now >= nextIdentityCheck else { return false }
+    nextIdentityCheck = now + Self.identityInterval
+    return call.identityRevisions(for: facts.connection) != facts.identityRevisions
   }
 }

@@ -20,6 +20,12 @@ struct StreamCall<APIError: Error>: Sendable {
     configuration = (stack as? any ConfiguredStack)?.configuration ?? StackConfiguration()
   }
 
+  /// Returns the revisions of the client certificate that a connection with the options presents; see
+  /// ``IdentityWatching``.
+  func identityRevisions(for options: ConnectionOptions?) -> [UInt64] {
+    (stack as? any IdentityWatching)?.identityRevisions(for: options) ?? []
+  }
+
   /// Opens the stream.
   ///
   /// - Parameters:
@@ -34,6 +40,7 @@ struct StreamCall<APIError: Error>: Sendable {
     var resource = resource
     let making = resource.baseRequestMaking
     let given = resource.options.timeouts
+    let own = resource.options.connection
     let standard = configuration.streamTimeouts
     // The resource's timeouts take precedence over the request's, into which the new limits are written.
     resource.options.timeouts = nil
@@ -48,6 +55,12 @@ struct StreamCall<APIError: Error>: Sendable {
       }
       if let left { timeouts.total = left }
       request.options.timeouts = timeouts
+      let connection = own ?? request.options.connection
+      let revisions = identityRevisions(for: connection)
+      facts.withLock { facts in
+        facts?.connection = connection
+        facts?.identityRevisions = revisions
+      }
       prepare(&request)
       return request
     }
@@ -65,4 +78,7 @@ struct EventRequestFacts: Sendable {
   var method: HTTPRequest.Method
   /// The timeouts as given.
   var timeouts: Timeouts
+  var connection: ConnectionOptions?
+  /// The revisions of the client certificate before the connection was opened.
+  var identityRevisions: [UInt64] = []
 }

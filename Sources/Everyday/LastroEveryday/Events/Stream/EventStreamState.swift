@@ -10,7 +10,7 @@ public enum EventStreamState: Sendable {
   /// The server has responded, and sends events.
   case open
   /// The stream will reconnect after the given time. The error is that of a connection that was lost or could not be
-  /// opened; `nil` if the server ended its response.
+  /// opened; `nil` if the server ended its response, or the client certificate has changed.
   case waiting(for: Duration, because: HTTPFetchError<any Error>?)
   /// The stream is over: it ended, failed, was cancelled, or its reader has left.
   case ended
