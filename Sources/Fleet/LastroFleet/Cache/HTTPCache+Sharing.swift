@@ -59,12 +59,12 @@ extension HTTPCache {
     }
     guard !(store is FileStore) else {
       throw ConfigurationError(
-        "a FileStore cannot hold a cache: it keeps expired values",
-        hint: "use a RedisStore, or a cache in a folder for the processes of one host")
+        "a store in a folder cannot hold a cache: it keeps expired values",
+        hint: "use a store in Redis, or a cache in a folder for the processes of one host")
     }
     guard let memory = self.store as? MemoryCacheStore else {
       throw ConfigurationError(
-        "the cache is in a folder or already shared", hint: "share a cache in memory, such as HTTPCache()")
+        "the cache is in a folder or already shared", hint: "share one that keeps its responses in memory")
     }
     let link = StoreLink("the shared cache \(name)", store, logger: logger, time: time, random: .system)
     // Digests are made with another key than before, so the responses in the given cache cannot be found.

@@ -301,13 +301,13 @@ struct SharedCacheTests {
     let shared = try HTTPCache().shared(in: fleet.store, as: "a", sealedWith: key)
     #expect(
       message { try shared.shared(in: fleet.store, as: "a", sealedWith: key) }
-        == "the cache is in a folder or already shared (share a cache in memory, such as HTTPCache())")
+        == "the cache is in a folder or already shared (share one that keeps its responses in memory)")
     let folder = FileManager.default.temporaryDirectory.appending(path: "cache-\(UInt64.random(in: 0 ... .max))")
     defer { try? FileManager.default.removeItem(at: folder) }
     let file = try FileStore(folder: folder.path)
     #expect(
       message { try HTTPCache().shared(in: file, as: "a", sealedWith: key) }
-        == "a FileStore cannot hold a cache: it keeps expired values "
-        + "(use a RedisStore, or a cache in a folder for the processes of one host)")
+        == "a store in a folder cannot hold a cache: it keeps expired values "
+        + "(use a store in Redis, or a cache in a folder for the processes of one host)")
   }
 }
