@@ -10,18 +10,22 @@ struct CacheMark: Sendable, Hashable {
   var time: UInt64
   /// The same moment by the monotonic clock of this process, in microseconds.
   var updated: UInt64
+  /// Whether the store had no number for the URL, so that this one is new.
+  var isNew: Bool
 
-  var bytes: [UInt8] { WordBytes.encode(epoch, generation, time, updated) }
+  var bytes: [UInt8] { WordBytes.encode(epoch, generation, time, updated) + [isNew ? 1 : 0] }
 
-  init(epoch: UInt64, generation: UInt64, time: Duration, updated: Duration) {
+  init(epoch: UInt64, generation: UInt64, isNew: Bool = false, time: Duration, updated: Duration) {
     self.epoch = epoch
     self.generation = generation
+    self.isNew = isNew
     self.time = UInt64(time.wholeMicroseconds)
     self.updated = UInt64(updated.wholeMicroseconds)
   }
 
   init?(_ bytes: [UInt8]) {
-    guard let words = WordBytes.decode(bytes, count: 4) else { return nil }
+    guard let last = bytes.last, last <= 1, let words = WordBytes.decode(bytes.dropLast(), count: 4) else { return nil }
+    isNew = last == 1
     (epoch, generation, time, updated) = (words[0], words[1], words[2], words[3])
   }
 

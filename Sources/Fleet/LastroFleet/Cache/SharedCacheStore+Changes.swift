@@ -98,6 +98,8 @@ extension SharedCacheStore {
     let end = Self.now(at: link.offset, time) + retention
     let found = await changeRecord(at: place, readsFirst: true) { record in
       guard var next = record else {
+        // The store has evicted the number: with it, records that were removed would count again.
+        guard mark.isNew else { return .refuse }
         return .write(CacheRecord(generation: mark.generation, end: end), for: retention)
       }
       guard next.generation == mark.generation else { return .refuse }
@@ -115,7 +117,9 @@ extension SharedCacheStore {
     let (offset, maximum) = (link.offset, settings.maximumSharedBytes)
     let moved = CacheRecord.Response(head: response.head.moved(by: offset), body: response.body)
     let now = Self.now(at: offset, time)
-    return await changeRecord(at: place) { record in
+    return await changeRecord(at: place, readsFirst: isURL && !mark.isNew) { record in
+      // As above.
+      if record == nil, isURL, !mark.isNew { return .refuse }
       var next = record ?? CacheRecord(generation: mark.generation)
       if next.generation != mark.generation {
         // The number of a URL is never changed here: the responses have been removed.

@@ -135,7 +135,7 @@ final class SharedCacheStore: SharedHTTPCacheStore {
     let records = [await first, await second]
     guard let found else { return [] }
     let mark = CacheMark(
-      epoch: epoch, generation: found.record.generation, time: found.time, updated: time.now())
+      epoch: epoch, generation: found.record.generation, isNew: found.isNew, time: found.time, updated: time.now())
     for key in keys {
       for head in await local.heads(for: key) where !mark.hasSameResponses(as: CacheMark(head.mark)) {
         await local.remove(head.id)
@@ -184,15 +184,17 @@ final class SharedCacheStore: SharedHTTPCacheStore {
   ///   responses of senders. Otherwise it is written with the first response.
   private func urlRecord(
     _ key: CacheKey, _ epoch: UInt64, isNeeded: Bool
-  ) async -> (record: CacheRecord, time: Duration)? {
+  ) async -> (record: CacheRecord, isNew: Bool, time: Duration)? {
     let new = CacheRecord(generation: .random(in: 0 ... .max))
     guard let place = cipher.place(.responses, epoch, key) else { return nil }
     guard isNeeded else {
       guard let value = await link.read(place.name) else { return nil }
-      return (record(value.bytes, at: place) ?? new, value.time)
+      let known = record(value.bytes, at: place)
+      return (known ?? new, known == nil, value.time)
     }
-    return await changeRecord(at: place) { record in
+    let found = await changeRecord(at: place) { record in
       record.map { .keep($0) } ?? .write(new, for: Self.tombstoneAge)
     }
+    return found.map { ($0.record, false, $0.time) }
   }
 }

@@ -128,8 +128,9 @@ struct CacheRecordTests {
   @Test("A mark is read back, and every other length is rejected")
   func mark() {
     let mark = CacheMark(epoch: 1, generation: .max, time: .seconds(3), updated: .milliseconds(4))
-    #expect(CacheMark(mark.bytes) == mark && mark.bytes.count == 32)
-    for count in 0..<32 { #expect(CacheMark(Array(mark.bytes.prefix(count))) == nil) }
+    #expect(CacheMark(mark.bytes) == mark && mark.bytes.count == 33)
+    #expect(CacheMark(mark.bytes.dropLast() + [1])?.isNew == true && CacheMark(mark.bytes.dropLast() + [2]) == nil)
+    for count in 0..<33 { #expect(CacheMark(Array(mark.bytes.prefix(count))) == nil) }
     #expect(!mark.hasSameResponses(as: nil))
     #expect(!mark.hasSameResponses(as: CacheMark(epoch: 2, generation: .max, time: .zero, updated: .zero)))
     #expect(!mark.hasSameResponses(as: CacheMark(epoch: 1, generation: 1, time: .zero, updated: .zero)))

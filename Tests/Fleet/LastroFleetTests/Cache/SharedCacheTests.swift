@@ -277,6 +277,27 @@ struct SharedCacheTests {
     #expect(try await fleet.instance().get { $0.principal = "ann" }.outcome == .missed)
   }
 
+  @Test("A number that was evicted while a request was under way is not written again with its response")
+  func evictedMeanwhile() async throws {
+    let gate = Watched(false)
+    let fleet = CacheFleet { (_, number) throws(TransportError) in
+      if number == 1 { _ = await gate.wait { $0 } }
+      return .answer(200, fields: CacheFleet.fresh, body: "body \(number)")
+    }
+    let one = try fleet.instance(), two = try fleet.instance()
+    try await one.settledGet { $0.principal = "ann" }
+    let slow = Task { try await two.settledGet { $0.principal = "bob" } }
+    #expect(await eventually { fleet.transfers == 2 })
+    try await one.settledGet(method: .post)
+    for key in fleet.store.keys where (38..<200).contains(fleet.store.value(of: key)?.count ?? 0) {
+      fleet.store.evict(key)
+    }
+    gate.change { $0 = true }
+    #expect(try await slow.value.body == "body 1")
+    #expect(try await fleet.instance().settledGet { $0.principal = "ann" }.body == "body 3")
+    #expect(try await fleet.instance().get { $0.principal = "bob" }.outcome == .missed)
+  }
+
   @Test("Options that cannot be are refused")
   func options() throws {
     let fleet = CacheFleet()
