@@ -58,9 +58,10 @@ extension SharedCacheStore {
     }
   }
 
-  /// Returns when the store has this process's changes. For tests.
+  /// Returns when the store has this process's changes, and its leases are over. For tests.
   func settled() async {
     while let task = state.withLock({ $0.changes.values.first?.task }) { _ = await task.value }
+    while let task = state.withLock({ $0.endings.values.first }) { await task.value }
   }
 
   /// Returns the store's time at which a response was written; `nil` if none was.

@@ -59,21 +59,26 @@ extension SharedCacheStore {
   private func granted(_ url: [UInt8], _ place: CacheCipher.Place, _ own: [UInt8]) -> CacheClaim {
     state.withLock { $0.announced[url, default: (0, nil)].count += 1 }
     return .granted { [self] isStored in
-      let change = state.withLock { state in
-        defer {
-          state.announced[url]?.count -= 1
-          if state.announced[url]?.count == 0 { state.announced[url] = nil }
+      state.withLock { state in
+        let change = state.announced[url]?.change
+        state.announced[url]?.count -= 1
+        if state.announced[url]?.count == 0 { state.announced[url] = nil }
+        state.lastID += 1
+        let id = state.lastID
+        state.endings[id] = Task { [self] in
+          await end(place, own, storedAt: isStored ? await change?.value : nil)
+          self.state.withLock { $0.endings[id] = nil }
         }
-        return state.announced[url]?.change
-      }
-      Task { [self] in
-        let written = isStored ? await change?.value : nil
-        let number = UInt64.random(in: 0 ... .max)
-        let lease =
-          written.map { CacheLease(.stored, number: number, time: UInt64($0.wholeMicroseconds)) }
-          ?? CacheLease(.unstored, number: number)
-        _ = await link.set(place.name, to: lease.bytes, ifCurrently: own, for: settings.patience)
       }
     }
+  }
+
+  /// Ends a lease, so that the instances that wait for it go on.
+  private func end(_ place: CacheCipher.Place, _ own: [UInt8], storedAt time: Duration?) async {
+    let number = UInt64.random(in: 0 ... .max)
+    let lease =
+      time.map { CacheLease(.stored, number: number, time: UInt64($0.wholeMicroseconds)) }
+      ?? CacheLease(.unstored, number: number)
+    _ = await link.set(place.name, to: lease.bytes, ifCurrently: own, for: settings.patience)
   }
 }

@@ -43,9 +43,9 @@ extension SharedCacheStore {
   ///
   /// - Parameter isRead: whether it is read in any case. Default false: if it was last read ten seconds ago.
   func currentEpoch(isRead: Bool = false) async -> UInt64? {
-    let now = time.now()
+    let (now, returns) = (time.now(), link.returns)
     let (known, replacements) = state.withLock { state -> (UInt64?, UInt64) in
-      guard !isRead, let epoch = state.epoch else { return (nil, state.replacements) }
+      guard !isRead, let epoch = state.epoch, epoch.returns == returns else { return (nil, state.replacements) }
       if now < epoch.until { return (epoch.number, state.replacements) }
       // Other requests use the number meanwhile.
       state.epoch?.until = now + .seconds(1)
@@ -62,7 +62,7 @@ extension SharedCacheStore {
     return state.withLock { state in
       // This process may have replaced the number since it was read.
       guard state.replacements == replacements else { return nil }
-      state.epoch = (found, until)
+      state.epoch = (found, until, returns)
       return found
     }
   }
@@ -72,10 +72,10 @@ extension SharedCacheStore {
     guard let place = cipher.place(.epoch, 0, CacheKey(url: [])),
       let number = await writeEpoch(at: place, over: nil, accepts: { _ in nil })
     else { return false }
-    let until = time.now() + Self.epochAge
+    let (until, returns) = (time.now() + Self.epochAge, link.returns)
     state.withLock { state in
       state.replacements += 1
-      state.epoch = (number, until)
+      state.epoch = (number, until, returns)
     }
     return true
   }

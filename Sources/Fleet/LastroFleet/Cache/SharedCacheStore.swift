@@ -23,8 +23,8 @@ final class SharedCacheStore: SharedHTTPCacheStore {
   }
 
   struct State {
-    /// The number of the cache, and the time until which it need not be read again.
-    var epoch: (number: UInt64, until: Duration)?
+    /// The number of the cache, and the time until which it need not be read again, unless the store was lost since.
+    var epoch: (number: UInt64, until: Duration, returns: UInt64)?
     /// The number of times that this process has replaced that number.
     var replacements: UInt64 = 0
     var removals = PendingRemovals()
@@ -33,6 +33,8 @@ final class SharedCacheStore: SharedHTTPCacheStore {
     /// The latest change under way by URL, and the latest one since an equal request was announced.
     var changes: [[UInt8]: (id: UInt64, task: Task<Duration?, Never>)] = [:]
     var announced: [[UInt8]: (count: Int, change: Task<Duration?, Never>?)] = [:]
+    /// The leases that are being ended.
+    var endings: [UInt64: Task<Void, Never>] = [:]
     var lastID: UInt64 = 0
     var changesUnderWay = 0
     var bytesUnderWay = 0

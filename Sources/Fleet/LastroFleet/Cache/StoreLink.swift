@@ -12,6 +12,7 @@ final class StoreLink: Sendable {
     /// The store's time less this instance's date, as of the latest response.
     var offset = Duration.zero
     var note: TransferFacts.Note?
+    var returns: UInt64 = 0
   }
 
   /// The longest wait for one operation.
@@ -34,6 +35,9 @@ final class StoreLink: Sendable {
 
   /// The store's time less this instance's date.
   var offset: Duration { state.withLock { $0.offset } }
+
+  /// The number of times that the store came back, perhaps without its data.
+  var returns: UInt64 { state.withLock { $0.returns } }
 
   /// The phrase about a lost store; `nil` if operations succeed.
   var loss: String? {
@@ -88,6 +92,7 @@ final class StoreLink: Sendable {
     let isBack = state.withLock { state in
       state.offset = value.time - date
       guard state.health.succeeded(isChange: isChange) == .back else { return false }
+      state.returns += 1
       state.note = TransferFacts.Note("fleet", detail: "store_back", text: "the store of \(what) is back")
       return true
     }

@@ -222,6 +222,7 @@ struct SharedCacheTests {
     try await one.settledGet()
     #expect(try await fleet.operations { try await one.get { $0.cache = .noStore } } == 0)
     #expect(try await two.get { $0.cache = .onlyStored }.body == "body 0")
+    fleet.clock.advance(by: .seconds(1))
     #expect(try await two.settledGet { $0.cache = .reload }.body == "body 2")
     #expect(try await fleet.instance().get { $0.cache = .onlyStored }.body == "body 2")
     #expect(try await fleet.instance().get("https://example.com/b") { $0.cache = .onlyStored }.status == 504)
@@ -317,7 +318,7 @@ struct SharedCacheTests {
         + "(larger bodies stay in the instance that fetched them)")
     #expect(
       message { try HTTPCache().shared(in: fleet.store, as: "a", sealedWith: key, patience: .zero) }
-        == "the patience is 0 ns, out of range (10 ms to 1 min) "
+        == "the patience is 0 ms, out of range (10 ms to 1 min) "
         + "(give a little more than the servers take to respond)")
     let shared = try HTTPCache().shared(in: fleet.store, as: "a", sealedWith: key)
     #expect(
