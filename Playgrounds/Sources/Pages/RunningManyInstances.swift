@@ -4,6 +4,7 @@ import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
+import LastroEveryday
 import LastroFleet
 import LastroResilience
 import LastroTesting
@@ -26,6 +27,17 @@ private func quota(_ store: some FleetStore, _ configuration: inout StackConfigu
   // end
   // sample: leave
   await pacer.leave()
+  // end
+}
+
+private func cache(_ store: RedisStore, _ key: SealingKey, _ configuration: inout StackConfiguration) throws {
+  // sample: cache
+  configuration.cache = try HTTPCache().shared(in: store, as: "shop", sealedWith: key)
+  // end
+  // sample: cacheoptions
+  let cache = HTTPCache(maximumBytes: 32 * 1024 * 1024, staleWhenUnreachable: .seconds(600))
+  configuration.cache = try cache.shared(
+    in: store, as: "shop", sealedWith: key, maximumSharedBytes: 64 * 1024, patience: .seconds(1))
   // end
 }
 
@@ -109,6 +121,7 @@ extension Page {
     try await stage.prints("instances") { values = try await twoInstances(folder: folder.path, key: key) }
     var configuration = StackConfiguration()
     try await quota(FileStore(folder: folder.path), &configuration)
+    try cache(RedisStore("redis://localhost", dialer: stack.dialer), key, &configuration)
     stage.check("both instances have the token of one request", values == ["a1", "a1"])
   }
 }

@@ -53,7 +53,7 @@ extension FetchObserver where Self == TelemetryObserver {
   /// | `lastro.client.queue.duration` | recorder, seconds | each wait in the queue in front of the engine |
   /// | `lastro.client.cache.lookups` | counter | the number of cache look-ups, by outcome |
   /// | `lastro.client.refusals` | counter | the number of locally refused requests, such as by an open circuit |
-  /// | `lastro.client.wait.duration` | recorder, seconds | each wait for a pace, a quota or in a limiter's queue |
+  /// | `lastro.client.wait.duration` | recorder, seconds | each wait for a pace, a quota, a limiter's queue or an equal request |
   /// | `lastro.client.circuit.changes` | counter | the number of circuit changes, by new state |
   /// | `lastro.client.hedges` | counter | the number of hedges, by outcome |
   /// | `lastro.client.fleet.changes` | counter | the number of times that a store was lost, or came back |
@@ -81,7 +81,7 @@ extension FetchObserver where Self == TelemetryObserver {
   ///
   /// The last eight are recorded if a layer around the transport notes its actions (`TransferFacts.notes`):
   /// `LastroEveryday`, `LastroResilience`, `LastroFleet`. They have the attributes of requests that have not ended. Refusals also have
-  /// `error.type` (such as `policy/circuit_open`), waits `lastro.wait` (`paced`, `queued`, `quota`), changes
+  /// `error.type` (such as `policy/circuit_open`), waits `lastro.wait` (`paced`, `queued`, `quota`, `collapsed`), changes
   /// `lastro.circuit.state` (`open`, `half-open`, `closed`), hedges `lastro.hedge.outcome` (`won`, `lost`, `useless`),
   /// and look-ups `lastro.cache.outcome`. Limiters, which requests share, have only `server.address`, `server.port` and
   /// `url.scheme`, and `lastro.limiter.part` if their keys have parts.

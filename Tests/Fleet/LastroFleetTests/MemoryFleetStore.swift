@@ -9,6 +9,8 @@ final class MemoryFleetStore: FleetStore {
   fileprivate struct State {
     var values: [String: (bytes: [UInt8], end: Duration)] = [:]
     var failure: FleetStoreError?
+    /// The failure of changes alone.
+    var refusal: FleetStoreError?
     /// The number of changes to apply whose responses are lost.
     var lostResponses = 0
     var reads = 0
@@ -32,6 +34,14 @@ final class MemoryFleetStore: FleetStore {
   func fail(_ failure: FleetStoreError?) { state.withLock { $0.failure = failure } }
   var isUp: Bool { state.withLock { $0.failure == nil } }
   func loseResponses(_ count: Int) { state.withLock { $0.lostResponses = count } }
+  func refuseChanges(_ refusal: FleetStoreError?) { state.withLock { $0.refusal = refusal } }
+  /// The keys in alphabetical order.
+  var keys: [String] { state.withLock { $0.values.keys.sorted() } }
+  func value(of key: String) -> [UInt8]? { state.withLock { $0.values[key]?.bytes } }
+  func put(_ bytes: [UInt8], for key: String) { state.withLock { $0.values[key]?.bytes = bytes } }
+  func evict(_ key: String) { state.withLock { $0.values[key] = nil } }
+  /// The number of operations that succeeded.
+  var operations: Int { state.withLock { $0.reads + $0.attempts } }
   func removeAll() { state.withLock { $0.values = [:] } }
   var values: [[UInt8]] { state.withLock { $0.values.values.map(\.bytes) } }
   var reads: Int { state.withLock { $0.reads } }
@@ -56,7 +66,7 @@ final class MemoryFleetStore: FleetStore {
     await pause()
     let now = now()
     let value = try state.withLock { state throws(FleetStoreError) in
-      if let failure = state.failure { throw failure }
+      if let failure = state.failure ?? state.refusal { throw failure }
       state.attempts += 1
       let current = state.current(key, at: now)
       guard current == old || current == new else { return StoredValue(bytes: current, time: now) }

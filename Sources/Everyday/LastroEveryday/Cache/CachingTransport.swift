@@ -53,7 +53,10 @@ package struct CachingTransport: Transport {
     let exchange = CacheExchange(
       request: request, asked: asked, mode: use.mode ?? .standard, keys: keys, start: start, transport: self,
       visit: visit)
-    return try await exchange.run()
+    guard let shared = cache.shared else { return try await exchange.run() }
+    var response = try await exchange.run()
+    if let note = shared.takeNote() { response.facts.notes.append(note) }
+    return response
   }
 
   /// Returns the facts of the base, and describes how the request would use the cache: the mode, and which requests
@@ -63,7 +66,8 @@ package struct CachingTransport: Transport {
     let use = CacheUse(request.layerUses[.cache])
     let sender = CacheSender(of: request, principal: use.principal, cache.policy)
     let words = "\(use.mode ?? .standard); \(sender.explanation(cache.policy))"
-    let value = sender.isUnrepeatable ? sender.explanation(cache.policy) : words
+    var value = sender.isUnrepeatable ? sender.explanation(cache.policy) : words
+    if let shared = cache.shared, !sender.isUnrepeatable { value += "; \(shared.words())" }
     return base.explain(request) + [(name: "cache", value: value)]
   }
 }

@@ -21,6 +21,8 @@ public final class HTTPCache: Sendable {
   package let store: any HTTPCacheStore
   /// The options of the cache.
   package let policy: HTTPCachePolicy
+  /// The store, if other processes use its responses, too.
+  let shared: (any SharedHTTPCacheStore)?
   let access: StoreAccess
   let searches = SearchRules()
   let flights = FlightTable()
@@ -67,6 +69,7 @@ public final class HTTPCache: Sendable {
   /// Creates a cache over a store.
   package init(store: any HTTPCacheStore, policy: HTTPCachePolicy = HTTPCachePolicy()) {
     self.store = store
+    shared = store as? any SharedHTTPCacheStore
     self.policy = policy
     access = StoreAccess(store)
   }

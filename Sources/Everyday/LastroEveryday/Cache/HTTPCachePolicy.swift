@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LastroWire
+package import LastroWire
 
 /// The options of an ``HTTPCache``, whose initializer describes them.
 package struct HTTPCachePolicy: Sendable, Hashable {
@@ -50,7 +50,8 @@ package struct HTTPCachePolicy: Sendable, Hashable {
     self.readsNoVarySearch = readsNoVarySearch
   }
 
-  var rules: CacheRules {
+  /// The rules by which responses are stored and served.
+  package var rules: CacheRules {
     CacheRules(
       isShared: partitioning == .shared, heuristicFraction: min(max(0, heuristicFraction), 1),
       // Clamped so that sums of such durations cannot overflow.

@@ -4,7 +4,7 @@ internal import CLastroPrimitives
 public import Lastro
 internal import LastroWire
 
-/// A key that seals tokens before they leave the process (AES-256-GCM).
+/// A key that seals tokens and cached responses before they leave the process (AES-256-GCM).
 ///
 /// All instances need the same key. Make one with `openssl rand -base64 32`, and keep it where the service keeps its
 /// other secrets. It is never shown: printing a key shows a mask.
@@ -28,6 +28,22 @@ public struct SealingKey: Sendable, Hashable, CustomStringConvertible {
         "the sealing key is not 32 bytes in Base64", hint: "make one with: openssl rand -base64 32")
     }
     self.key = key
+  }
+
+  private init(_ key: [UInt8]) { self.key = key }
+
+  /// Returns a key that follows from this one and a purpose, and that reveals neither this one nor others.
+  ///
+  /// - Throws: `ConfigurationError` if OpenSSL has no SHA-256 or no memory.
+  func derived(for purpose: [UInt8]) throws(ConfigurationError) -> SealingKey {
+    SealingKey(try digest(of: purpose))
+  }
+
+  /// Returns a digest of a message that only a holder of the key can compute (HMAC-SHA-256).
+  ///
+  /// - Throws: `ConfigurationError` if OpenSSL has no SHA-256 or no memory.
+  func digest(of message: [UInt8]) throws(ConfigurationError) -> [UInt8] {
+    try MessageDigest.hmacSHA256(of: message, key: key).bytes
   }
 
   /// The mask, never the key.

@@ -124,6 +124,7 @@ extension CacheExchange {
       situation.entries[index], by: fields, requested: times.requested, received: times.received)
     var head = situation.stored[index].freshened(entry)
     head.isCredentialed = head.isCredentialed || keys.isCredentialed && !entry.isForAnyone
+    if !situation.mark.isEmpty { head.mark = situation.mark }
     let fresh = head
     if mayStay(entry, index, situation) { await visit.ask { await $0.freshen(fresh) } }
     return head

@@ -13,11 +13,11 @@ extension CacheExchange {
   ///
   /// - Parameter landings: the number of flights that had ended before the store was read.
   func asking(_ situation: Situation, _ landings: UInt64) async throws(TransportError) -> TransferResponse {
-    guard mayShare else { return try await ask(situation).response }
+    guard mayShare else { return try await obtain(situation).response }
     let key = FlightTable.Key(
       key: keys.own, mode: mode, leavesCoding: asked.leavesCoding, connection: request.connection)
     switch cache.flights.join(key, now: time.now()) {
-    case .alone: return try await ask(situation).response
+    case .alone: return try await obtain(situation).response
     case .follower(let flight): return try await follow(flight, situation)
     case .leader(let flight): return try await flight.lead { await fly(flight, key, situation, landings) }
     }
@@ -49,10 +49,10 @@ extension CacheExchange {
 
   /// Looks at the store again if a flight ended since it was read, because that flight may have stored the response.
   private func answer(_ situation: Situation, _ landings: UInt64) async throws(TransportError) -> Asked {
-    guard cache.flights.landings != landings else { return try await ask(situation) }
+    guard cache.flights.landings != landings else { return try await obtain(situation, claims: true) }
     let (answer, situation) = try await locally()
     if let answer { return Asked(response: answer, isShareable: true) }
-    return try await ask(situation)
+    return try await obtain(situation, claims: true)
   }
 
   private func shared(_ response: TransferResponse) -> SharedAnswer {
@@ -80,9 +80,9 @@ extension CacheExchange {
     switch landing {
     case .success(.shared(let answer)):
       let vary = VaryRule(CacheFields(answer.response.head.headerFields))
-      guard vary.selection(from: asked.fields) == answer.selection else { return try await ask(situation).response }
+      guard vary.selection(from: asked.fields) == answer.selection else { return try await obtain(situation).response }
       return try limited(collapsed(answer.response))
-    case .success(.unshared), .success(.failed): return try await ask(situation).response
+    case .success(.unshared), .success(.failed): return try await obtain(situation).response
     case .failure(.cancelled): throw .cancelled()
     case .failure(.limit): throw request.deadlinePassed()
     }
@@ -117,7 +117,7 @@ extension CacheExchange {
         request: request, asked: base.asked, mode: base.mode, keys: base.keys, start: base.time.now(),
         transport: base.transport,
         visit: StoreVisit(base.cache.access, time: base.time, start: base.time.now(), deadline: request.deadline))
-      guard let asked = try? await exchange.ask(asking) else { return false }
+      guard let asked = try? await exchange.obtain(asking, claims: true, validates: true) else { return false }
       return asked.response.facts.cache != .staleServed
     }
   }

@@ -28,6 +28,8 @@ struct CacheExchange: Sendable {
     var entries: [CacheEntry] = []
     var matching: [Int] = []
     var decision: CacheDecision
+    /// The state of the other processes' responses; empty if it is unknown.
+    var mark: [UInt8] = []
 
     /// The stored response that would be served, fresh or not.
     var chosen: Int? { CacheDecision.newest(of: matching, entries) }
@@ -43,23 +45,34 @@ struct CacheExchange: Sendable {
   func run() async throws(TransportError) -> TransferResponse {
     let landings = cache.flights.landings
     let (answer, situation) = try await locally()
-    if let answer { return answer }
+    guard let answer else { return try await asking(situation, landings) }
+    guard cache.shared != nil, case .unavailable = situation.decision else { return answer }
     return try await asking(situation, landings)
   }
 
   /// Returns the response if the server need not be asked, and the situation in any case.
-  func locally() async throws(TransportError) -> (TransferResponse?, Situation) {
+  ///
+  /// - Parameters:
+  ///   - mark: the state of the other processes' responses. Default empty: unknown.
+  ///   - validates: whether a stale response is validated before it is served. Default false: as it permits.
+  func locally(
+    mark: [UInt8] = [], validates: Bool = false
+  ) async throws(TransportError) -> (TransferResponse?, Situation) {
     var situation = Situation(decision: .forward(.uriMiss))
     // An entry whose body is missing or corrupt is removed, and the lookup is repeated a few times, because new entries
     // may arrive meanwhile.
     for _ in 0..<4 {
       situation = try await look()
+      situation.mark = mark
       switch situation.decision {
       case .serve(let index, let serving):
         if let answer = try await served(situation.stored[index], serving, CacheReport(.hit)) {
           return (answer, situation)
         }
         await remove(situation.stored[index].id)
+      case .serveAndRevalidate(let index, _) where validates:
+        situation.decision = CacheDecision.validation(of: index, situation.entries)
+        return (nil, situation)
       case .serveAndRevalidate(let index, let serving):
         if let answer = try await served(situation.stored[index], serving, CacheReport(.staleServed)) {
           revalidate(index, situation)
@@ -198,7 +211,8 @@ extension CacheExchange {
     report.forwardReason = situation.forwardReason
     report.forwardStatus = response.head.status.code
     var response = response
-    let (head, key, mayStore) = head(of: response, times)
+    var (head, key, mayStore) = head(of: response, times)
+    head.mark = situation.mark
     let isByRule = hasKnownRule(response, mayStore: mayStore)
     if mayStore, isByRule {
       let keeping = BodyKeeping(

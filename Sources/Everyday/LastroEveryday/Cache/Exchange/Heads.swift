@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import HTTPTypes
-import LastroWire
+package import LastroWire
 
 extension CacheFields {
   init(_ fields: HTTPFields) { self.init(fields.map { Line($0.name.rawName, $0.value) }) }
@@ -20,7 +20,7 @@ extension CacheEntry {
 
 extension StoredHead {
   /// The entry as the caching rules see it.
-  var entry: CacheEntry {
+  package var entry: CacheEntry {
     CacheEntry(
       status: head.status.code, fields: CacheFields(head.headerFields), requested: requested, received: received,
       length: length, isDecoded: isDecoded)

@@ -31,6 +31,11 @@ struct MemoryCacheContents {
 
   func heads(for key: CacheKey) -> [StoredHead] { (idsByKey[key] ?? []).compactMap { entries[$0]?.head } }
 
+  /// Returns the response with an id, and its key.
+  func response(_ id: StoredHead.ID) -> (head: StoredHead, body: Data, key: CacheKey)? {
+    entries[id.rawValue].map { ($0.head, $0.body, $0.key) }
+  }
+
   mutating func use(_ id: StoredHead.ID) -> Data? {
     guard let body = entries[id.rawValue]?.body else { return nil }
     unlink(id.rawValue)

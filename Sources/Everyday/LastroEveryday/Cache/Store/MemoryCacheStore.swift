@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FoundationEssentials
+package import FoundationEssentials
 package import Lastro
 internal import LastroSupport
 
@@ -46,11 +46,22 @@ package final class MemoryCacheStore: HTTPCacheStore {
     state.withLock { $0.use(id) }.map { ResponseBody($0) }
   }
 
+  /// Returns the response with an id, and its key, without marking it as used; `nil` if it is gone.
+  package func response(_ id: StoredHead.ID) -> (head: StoredHead, body: Data, key: CacheKey)? {
+    state.withLock { $0.response(id) }
+  }
+
+  /// Stores a response at once.
+  ///
+  /// - Returns: false if its body is too large.
+  package func add(_ head: StoredHead, _ body: Data, for key: CacheKey) -> Bool {
+    guard body.count <= maximumEntryBytes else { return false }
+    return state.withLock { $0.add(head, body, for: key, maximumBytes: maximumBytes) }
+  }
+
   /// Begins to store a response.
   package func begin(_ head: StoredHead, for key: CacheKey) async -> (any CacheWriting)? {
-    CollectedWriting(maximumBytes: maximumEntryBytes) { [self] body in
-      state.withLock { $0.add(head, body, for: key, maximumBytes: maximumBytes) }
-    }
+    CollectedWriting(maximumBytes: maximumEntryBytes) { [self] body in add(head, body, for: key) }
   }
 
   /// Replaces the head that has the same id.

@@ -30,6 +30,9 @@ package struct StoredHead: Sendable, Hashable {
   /// Whether the request identified its sender, by credentials or `RequestOptions.principal`, and the response is not
   /// for anyone, as a `public` one is. Default false.
   package var isCredentialed: Bool
+  /// The state of the other processes' responses when the response was requested, as a ``SharedHTTPCacheStore`` returned
+  /// it. Default empty: unknown.
+  package var mark: [UInt8] = []
 
   /// Creates a head.
   package init(

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
-import HTTPTypes
-import Lastro
-import LastroEveryday
+internal import HTTPTypes
 
-/// A head in the form in which it is stored, and the seal that ties it to its key and its body.
-struct StoredRow: Codable {
+/// A head in the form in which stores outside of memory keep it.
+package struct StoredRow: Sendable, Codable {
   var status: Int
   var reason: String
   /// The names and values of the fields, alternating.
@@ -18,7 +15,8 @@ struct StoredRow: Codable {
   /// Whether the response is credentialed; `nil` means false.
   var isCredentialed: Bool?
 
-  init(_ head: StoredHead) {
+  /// Creates the form of a head.
+  package init(_ head: StoredHead) {
     status = head.head.status.code
     reason = head.head.status.reasonPhrase
     fields = head.head.headerFields.flatMap { [$0.name.rawName, $0.value] }
@@ -29,7 +27,7 @@ struct StoredRow: Codable {
   }
 
   /// Returns the head; `nil` if the values are not those of a valid response.
-  func head(id: Int64, selecting: [UInt8], length: Int64) -> StoredHead? {
+  package func head(id: Int64, selecting: [UInt8], length: Int64) -> StoredHead? {
     guard (200...999).contains(status), fields.count.isMultiple(of: 2), length >= 0 else { return nil }
     var all = HTTPFields()
     for index in stride(from: 0, to: fields.count, by: 2) {
@@ -50,18 +48,5 @@ struct StoredRow: Codable {
     // Clamp times that no date can have: such an entry is treated as extremely old or new.
     let clamped = min(max(seconds, -1_000_000_000_000), 1_000_000_000_000)
     return clamped * 1_000_000 + attoseconds / 1_000_000_000_000
-  }
-
-  /// Returns a keyed digest of these values, which only a holder of the key can compute.
-  static func seal(
-    _ key: [UInt8], _ place: CacheKey, selecting: [UInt8], length: Int64, digest: [UInt8], head: [UInt8]
-  ) -> [UInt8]? {
-    var message: [UInt8] = []
-    for part in [place.url, place.partition, selecting, digest, head] {
-      withUnsafeBytes(of: Int64(part.count).littleEndian) { message += $0 }
-      message += part
-    }
-    withUnsafeBytes(of: length.littleEndian) { message += $0 }
-    return try? MessageDigest.hmacSHA256(of: message, key: key).bytes
   }
 }
