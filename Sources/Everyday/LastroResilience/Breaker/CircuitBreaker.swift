@@ -25,9 +25,11 @@ public final class CircuitBreaker: Sendable {
   /// The rules by which circuits open and close.
   package let policy: CircuitBreakerPolicy
   let keyRule: ResilienceKeyRule
-  private let circuits: Lock<KeyedMachines<CircuitMachine>>
-  private let time: TimeSource
-  private let random: RandomSource
+  let circuits: Lock<KeyedMachines<CircuitMachine>>
+  let time: TimeSource
+  let random: RandomSource
+  /// The circuits of other processes. Default `nil`: they are not asked.
+  package let shared: (any SharedCircuits)?
 
   /// Creates a breaker with all circuits closed.
   ///
@@ -84,15 +86,22 @@ public final class CircuitBreaker: Sendable {
   ///   - key: the rule that decides which requests share a circuit. Default: requests to the same origin.
   ///   - time: the time source. Default: the system's.
   ///   - random: a source of jitter, so that circuits half-open at different moments. Default: the system's.
+  ///   - shared: the circuits of other processes. Default `nil`: none.
   package init(
     policy: CircuitBreakerPolicy, key: ResilienceKeyRule = .origin, time: TimeSource = .continuous,
-    random: RandomSource = .system
+    random: RandomSource = .system, shared: (any SharedCircuits)? = nil
   ) {
+    self.shared = shared
     self.policy = policy
     keyRule = key
     self.time = time
     self.random = random
     circuits = Lock(KeyedMachines { CircuitMachine(policy) })
+  }
+
+  /// Returns a breaker with the same rules, and all circuits closed, that hears of circuits of other processes.
+  package func sharing(_ make: (TimeSource, RandomSource) -> any SharedCircuits) -> CircuitBreaker {
+    CircuitBreaker(policy: policy, key: keyRule, time: time, random: random, shared: make(time, random))
   }
 
   /// Returns the state of a circuit; `.closed` if nothing was sent for its key.
@@ -109,6 +118,7 @@ public final class CircuitBreaker: Sendable {
         let state = circuit.state(now: now)
         var values: [String: StackSnapshot.Value] = ["state": .text("\(state)")]
         if case .open(let left) = state { values["probesIn"] = .seconds(left) }
+        if circuit.isOpen, circuit.isOpenByOther { values["reportedBy"] = "another instance" }
         return values
       }
     }
@@ -140,13 +150,25 @@ public final class CircuitBreaker: Sendable {
   ) -> (from: CircuitState, to: CircuitState)? {
     let now = time.now()
     let unit = verdict == .failure ? random.unit() : 0
-    return circuits.withLock { circuits in
+    let change: (from: CircuitState, to: CircuitState)? = circuits.withLock { circuits in
       // Compare the fields only: a copy of the machine would force the change below to copy its storage.
       let before = (generation: circuits[place].generation, state: circuits[place].state(now: now))
       circuits[place].end(
         generation, verdict, duration: now - start, now: now, retryAfter: retryAfter, unit: unit)
       let after = (generation: circuits[place].generation, state: circuits[place].state(now: now))
       return before.generation == after.generation ? nil : (before.state, after.state)
+    }
+    if let shared, let key = place.key { report(verdict, change?.to, of: key, to: shared) }
+    return change
+  }
+
+  private func report(
+    _ verdict: AttemptVerdict, _ state: CircuitState?, of key: ResilienceKey, to shared: any SharedCircuits
+  ) {
+    switch state {
+    case .open(let left): shared.circuitOpened(key, for: left)
+    case .closed: shared.circuitClosed(key)
+    case .halfOpen, nil: if verdict == .failure { shared.attemptFailed(on: key) }
     }
   }
 }
