@@ -20,10 +20,13 @@ private func first(
   return authenticator
 }
 
-private func quota(_ store: some FleetStore, _ configuration: inout StackConfiguration) async throws {
+private func quotaAndBreaker(_ store: some FleetStore, _ configuration: inout StackConfiguration) async throws {
   // sample: quota
   let pacer = try Pacer(perSecond: 50, burst: 500).shared(in: store, as: "github", whenUnshared: .fraction(of: 20))
   configuration.resilience = Resilience(pacer: pacer)
+  // end
+  // sample: breaker
+  configuration.resilience?.breaker = try CircuitBreaker().shared(in: store, as: "shop")
   // end
   // sample: leave
   await pacer.leave()
@@ -120,7 +123,7 @@ extension Page {
     var values: [String] = []
     try await stage.prints("instances") { values = try await twoInstances(folder: folder.path, key: key) }
     var configuration = StackConfiguration()
-    try await quota(FileStore(folder: folder.path), &configuration)
+    try await quotaAndBreaker(FileStore(folder: folder.path), &configuration)
     try cache(RedisStore("redis://localhost", dialer: stack.dialer), key, &configuration)
     stage.check("both instances have the token of one request", values == ["a1", "a1"])
   }

@@ -8,9 +8,11 @@ struct ResilienceTelling {
   /// Whether the request waited for any part.
   var hasWaited: Bool { notes.contains { $0.wait != nil } }
 
-  /// Adds a note that a circuit changed state, because the request ended or because it is the first probe.
-  mutating func addCircuitNote(from old: CircuitState, to new: CircuitState) {
-    notes.append(TransferFacts.Note("circuit", detail: "\(new)", text: "circuit from \(old) to \(new)"))
+  /// Adds a note that a circuit changed state: because the request ended, because it is the first probe, or because of
+  /// another instance.
+  mutating func addCircuitNote(from old: CircuitState, to new: CircuitState, because reason: String? = nil) {
+    let text = "circuit from \(old) to \(new)" + (reason.map { ", because \($0)" } ?? "")
+    notes.append(TransferFacts.Note("circuit", detail: "\(new)", text: text))
   }
 
   /// Notes the state of a limiter, which no page of a ledger shows.

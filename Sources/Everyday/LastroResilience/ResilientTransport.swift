@@ -73,7 +73,14 @@ package struct ResilientTransport: Transport {
         case .waits(let wait): room = try await self.room(after: wait, for: key, since: asked, by: limiter, &telling)
         }
       }
-      circuit = try self.circuit(for: request, to: origin, by: resilience.breaker, &telling)
+      if let breaker = resilience.breaker, let shared = breaker.shared {
+        if let key = breaker.keyRule.key(of: request, to: origin) {
+          let left = request.deadline.map { $0 - (time.now() - start) }
+          circuit = try await breaker.permit(for: key, heeding: shared, left: left, &telling)
+        }
+      } else {
+        circuit = try self.circuit(for: request, to: origin, by: resilience.breaker, &telling)
+      }
       // If nothing waited, keep the deadline: changing it would copy the request.
       sent = telling.hasWaited ? try remaining(of: request, since: start) : request
     } catch {
@@ -202,10 +209,7 @@ extension ResilientTransport {
       facts.append((name: "concurrency", value: words))
     }
     if let breaker = resilience.breaker, let key = breaker.keyRule.key(of: request) {
-      let state = breaker.state(of: key)
-      var words = "\(state)"
-      if case .open(let left) = state { words += ", for \(left.brief)" }
-      facts.append((name: "circuit", value: words))
+      facts.append((name: "circuit", value: breaker.words(of: key)))
     }
     if let hedger = resilience.hedger { facts.append((name: "hedging", value: hedger.words(for: request))) }
     return facts

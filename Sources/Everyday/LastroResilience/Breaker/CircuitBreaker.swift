@@ -26,9 +26,11 @@ public final class CircuitBreaker: Sendable {
   package var policy: CircuitBreakerPolicy { rules.withLock { $0 } }
   let keyRule: ResilienceKeyRule
   private let rules: Lock<CircuitBreakerPolicy>
-  private let circuits: Lock<KeyedMachines<CircuitMachine>>
-  private let time: TimeSource
-  private let random: RandomSource
+  let circuits: Lock<KeyedMachines<CircuitMachine>>
+  let time: TimeSource
+  let random: RandomSource
+  /// The circuits of other processes. Default `nil`: they are not asked.
+  package let shared: (any SharedCircuits)?
 
   /// Creates a breaker with all circuits closed.
   ///
@@ -85,10 +87,12 @@ public final class CircuitBreaker: Sendable {
   ///   - key: the rule that decides which requests share a circuit. Default: requests to the same origin.
   ///   - time: the time source. Default: the system's.
   ///   - random: a source of jitter, so that circuits half-open at different moments. Default: the system's.
+  ///   - shared: the circuits of other processes. Default `nil`: none.
   package init(
     policy: CircuitBreakerPolicy, key: ResilienceKeyRule = .origin, time: TimeSource = .continuous,
-    random: RandomSource = .system
+    random: RandomSource = .system, shared: (any SharedCircuits)? = nil
   ) {
+    self.shared = shared
     keyRule = key
     self.time = time
     self.random = random
@@ -96,27 +100,10 @@ public final class CircuitBreaker: Sendable {
     circuits = Lock(KeyedMachines { CircuitMachine(policy) })
   }
 
-  /// Follows the rules of another breaker from now on, without forgetting anything.
-  ///
-  /// Circuits stay open, half-open or closed, and a break ends when it would have ended. Counted attempts stay as far as
-  /// they fit into the new window, unless it counts calls in place of a duration or the other way round. With another
-  /// number of probes, a half-open circuit probes anew. The key, the time source and the source of jitter stay those of
-  /// this breaker.
-  ///
-  /// ```swift
-  /// breaker.adoptRules(of: try CircuitBreaker(failureRatio: 0.25, breakDuration: .seconds(10)))
-  /// ```
-  ///
-  /// - Parameter other: the breaker whose rules are copied. It does not change.
-  public func adoptRules(of other: CircuitBreaker) {
-    let policy = other.policy
-    let now = time.now()
-    rules.withLock { rules in
-      rules = policy
-      circuits.withLock { circuits in
-        circuits.changeAll(making: { CircuitMachine(policy) }, { circuit, _ in circuit.adopt(policy, now: now) })
-      }
-    }
+  private let rules: Lock<CircuitBreakerPolicy>
+  /// Returns a breaker with the same rules, and all circuits closed, that hears of circuits of other processes.
+  package func sharing(_ make: (TimeSource, RandomSource) -> any SharedCircuits) -> CircuitBreaker {
+    CircuitBreaker(policy: policy, key: keyRule, time: time, random: random, shared: make(time, random))
   }
 
   /// Returns the state of a circuit; `.closed` if nothing was sent for its key.
@@ -133,6 +120,7 @@ public final class CircuitBreaker: Sendable {
         let state = circuit.state(now: now)
         var values: [String: StackSnapshot.Value] = ["state": .text("\(state)")]
         if case .open(let left) = state { values["probesIn"] = .seconds(left) }
+        if circuit.isOpen, circuit.isOpenByOther { values["reportedBy"] = "another instance" }
         return values
       }
     }
@@ -164,13 +152,25 @@ public final class CircuitBreaker: Sendable {
   ) -> (from: CircuitState, to: CircuitState)? {
     let now = time.now()
     let unit = verdict == .failure ? random.unit() : 0
-    return circuits.withLock { circuits in
+    let change: (from: CircuitState, to: CircuitState)? = circuits.withLock { circuits in
       // Compare the fields only: a copy of the machine would force the change below to copy its storage.
       let before = (generation: circuits[place].generation, state: circuits[place].state(now: now))
       circuits[place].end(
         generation, verdict, duration: now - start, now: now, retryAfter: retryAfter, unit: unit)
       let after = (generation: circuits[place].generation, state: circuits[place].state(now: now))
       return before.generation == after.generation ? nil : (before.state, after.state)
+    }
+    if let shared, let key = place.key { report(verdict, change?.to, of: key, to: shared) }
+    return change
+  }
+
+  private func report(
+    _ verdict: AttemptVerdict, _ state: CircuitState?, of key: ResilienceKey, to shared: any SharedCircuits
+  ) {
+    switch state {
+    case .open(let left): shared.circuitOpened(key, for: left)
+    case .closed: shared.circuitClosed(key)
+    case .halfOpen, nil: if verdict == .failure { shared.attemptFailed(on: key) }
     }
   }
 }

@@ -34,12 +34,24 @@ struct CircuitMachine: Sendable, ForgettableMachine {
   private var row = (failures: 0, since: Duration.zero)
   private(set) var window: CircuitWindow
   private var lastUse = Duration.zero
+  /// The last verdict of another instance that was taken into account. None is taken into account twice.
+  private var heard: UInt64?
+  /// Whether the circuit is open because of another instance.
+  private(set) var isOpenByOther = false
+  /// The time from which this instance probes without regard to others.
+  private var ownProbeAt = Duration.zero
+  /// The end of the time for which the server asked this instance not to call; `nil` if it did not.
+  private var askedUntil: Duration?
+  /// The time at which probes closed the circuit; `nil` if they never did.
+  private var closedAt: Duration?
 
   /// The minimum time span of failures that open the circuit. Simultaneous failures, as of one lost connection, count
   /// as one signal.
   private static let shortestRow = Duration.seconds(1)
   /// The divisor that makes a break one twentieth of the outage so far.
   private static let partOfOutage = 20
+  /// The number of consecutive failures after which an instance with many attempts obeys another one.
+  private static let failuresOfMany = 3
 
   init(_ policy: CircuitBreakerPolicy) {
     self.policy = policy
@@ -94,6 +106,7 @@ struct CircuitMachine: Sendable, ForgettableMachine {
       } else {
         row.failures = 0
         window.clear()
+        closedAt = now
         enter(.closed)
       }
     case (.halfOpen, _): open(now, retryAfter, unit)
@@ -125,14 +138,77 @@ struct CircuitMachine: Sendable, ForgettableMachine {
   }
 
   private mutating func open(_ now: Duration, _ retryAfter: Duration?, _ unit: Double) {
-    var length = max(policy.breakDuration, (now - openedAt) / Self.partOfOutage)
-    length = min(length * (0.9 + 0.2 * unit), policy.maximumBreakDuration)
-    enter(.open(until: now + max(length, min(retryAfter ?? .zero, .seconds(3600)))))
+    let asked = min(retryAfter ?? .zero, .seconds(3600)), length = max(ownBreak(now, unit), asked)
+    enter(.open(until: now + length))
+    isOpenByOther = false
+    askedUntil = asked > .zero ? now + asked : nil
+    limitObedience(now, after: length, unit)
+  }
+
+  /// Returns the length of the break that the policy chooses.
+  private func ownBreak(_ now: Duration, _ unit: Double) -> Duration {
+    let length = max(policy.breakDuration, (now - openedAt) / Self.partOfOutage)
+    return min(length * (0.9 + 0.2 * unit), policy.maximumBreakDuration)
   }
 
   private mutating func enter(_ next: Phase) {
     phase = next
     generation &+= 1
+  }
+
+  // MARK: Verdicts of other instances
+
+  /// Takes a verdict of another instance into account, once.
+  ///
+  /// An opening opens a closed circuit if the attempts of this instance do not contradict it, and prolongs the break of
+  /// an open one. Neither lasts longer than the break that the policy chooses. A closing lets an open circuit be
+  /// probed now, unless the server asked this instance to wait.
+  ///
+  /// - Parameter unit: a random number from 0 up to 1.
+  mutating func hear(_ verdict: CircuitVerdict, now: Duration, unit: Double) {
+    guard verdict.id != heard else { return }
+    // Those that heard of a break probe a little before the instance that opened it, which may be the one that is broken.
+    let rest = verdict.left * (0.9 + 0.1 * unit)
+    switch phase {
+    case .closed where verdict.isOpen:
+      // It may be obeyed later, when attempts fail.
+      guard verdict.left > .zero, isPlausible(now) else { return }
+      openedAt = now
+      let length = min(rest, ownBreak(now, unit))
+      enter(.open(until: now + length))
+      isOpenByOther = true
+      limitObedience(now, after: length, unit)
+    case .open(let until) where verdict.isOpen:
+      let end = min(now + min(rest, ownBreak(now, unit)), ownProbeAt)
+      guard end > until else { break }
+      phase = .open(until: end)
+      isOpenByOther = true
+    case .open where now >= askedUntil ?? now: enter(.halfOpen(issued: 0, successes: 0, lastIssue: now))
+    case .open, .closed, .halfOpen: break
+    }
+    heard = verdict.id
+  }
+
+  /// Whether the next attempt is a probe that this instance may send while no other one probes.
+  func needsTurn(now: Duration) -> Bool {
+    guard case .open(let until) = phase else { return false }
+    return now >= until && now < ownProbeAt
+  }
+
+  /// Returns whether attempts of this instance agree with an opening: the last ones failed, or there are none.
+  private func isPlausible(_ now: Duration) -> Bool {
+    let calls = window.counts(now: now).calls
+    if calls >= policy.minimumCalls { return row.failures >= Self.failuresOfMany }
+    if calls > 0 { return row.failures > 0 }
+    var length = Duration.seconds(30)
+    if case .time(let own) = policy.window { length = own }
+    return closedAt.map { now - $0 >= length } ?? true
+  }
+
+  /// Limits the time for which verdicts of others keep this instance from probing after its break, to the longest break
+  /// of the policy. Instances that opened together reach the limit at different times.
+  private mutating func limitObedience(_ now: Duration, after length: Duration, _ unit: Double) {
+    ownProbeAt = now + length + max(.zero, policy.maximumBreakDuration - length) * (0.5 + 0.5 * unit)
   }
 
   var isOpen: Bool { if case .open = phase { true } else { false } }

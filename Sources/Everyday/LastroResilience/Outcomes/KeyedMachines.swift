@@ -3,29 +3,32 @@
 import Lastro
 
 /// A machine that may be discarded while nothing depends on its state.
-protocol ForgettableMachine: Sendable {
+package protocol ForgettableMachine: Sendable {
+  /// Returns whether nothing depends on the state at a time.
   func mayBeForgotten(now: Duration) -> Bool
 }
 
 /// A machine per key, up to a maximum. Further keys share one machine, so memory stays bounded for any number of hosts.
-struct KeyedMachines<Machine: ForgettableMachine>: Sendable {
+package struct KeyedMachines<Machine: ForgettableMachine>: Sendable {
   /// The place of a machine. An attempt ends in the place where it began, even if the key is removed meanwhile. It is
   /// an object so that the key is looked up once per attempt.
   ///
   /// Unchecked because every use of `machine` holds the lock around the owning `KeyedMachines`.
-  final class Place: @unchecked Sendable, Hashable {
+  package final class Place: @unchecked Sendable, Hashable {
+    /// The key that the machine belongs to; `nil` if several keys share it.
+    package let key: ResilienceKey?
     /// Whether the machine belongs to a single key.
-    let isOwn: Bool
+    var isOwn: Bool { key != nil }
     fileprivate var machine: Machine
 
-    fileprivate init(_ machine: Machine, isOwn: Bool) {
+    fileprivate init(_ machine: Machine, key: ResilienceKey?) {
       self.machine = machine
-      self.isOwn = isOwn
+      self.key = key
     }
 
-    static func == (lhs: Place, rhs: Place) -> Bool { lhs === rhs }
+    package static func == (lhs: Place, rhs: Place) -> Bool { lhs === rhs }
 
-    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
   }
 
   private var places: [ResilienceKey: Place] = [:]
@@ -36,23 +39,29 @@ struct KeyedMachines<Machine: ForgettableMachine>: Sendable {
 
   var count: Int { places.count }
 
-  init(maximumKeys: Int = 10_000, _ make: @escaping @Sendable () -> Machine) {
+  /// Creates a set without machines.
+  ///
+  /// - Parameters:
+  ///   - maximumKeys: the number of keys with a machine of their own. Default 10,000.
+  ///   - make: makes a machine.
+  package init(maximumKeys: Int = 10_000, _ make: @escaping @Sendable () -> Machine) {
     self.maximumKeys = maximumKeys
     self.make = make
-    shared = Place(make(), isOwn: false)
+    shared = Place(make(), key: nil)
   }
 
   /// Returns the place of a key; creates a machine if there is none.
-  mutating func place(of key: ResilienceKey, now: Duration) -> Place {
+  package mutating func place(of key: ResilienceKey, now: Duration) -> Place {
     if let known = places[key] { return known }
     sweep(now)
     guard places.count < maximumKeys else { return shared }
-    let made = Place(make(), isOwn: true)
+    let made = Place(make(), key: key)
     places[key] = made
     return made
   }
 
-  subscript(place: Place) -> Machine {
+  /// The machine of a place.
+  package subscript(place: Place) -> Machine {
     _read { yield place.machine }
     nonmutating _modify { yield &place.machine }
   }

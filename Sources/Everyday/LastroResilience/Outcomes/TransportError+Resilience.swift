@@ -12,10 +12,13 @@ extension FailureCode {
 }
 
 extension TransportError {
-  static func circuitOpen(_ key: ResilienceKey, _ wait: Duration) -> Self {
+  /// - Parameter reason: the reason why the circuit is open. Default: attempts of this process failed.
+  static func circuitOpen(
+    _ key: ResilienceKey, _ wait: Duration, because reason: String = "too many attempts failed"
+  ) -> Self {
     Self(
       stage: .policy, code: .circuitOpen,
-      message: "the circuit of \(key) is open: too many attempts failed; the next is tried in \(wait.brief)",
+      message: "the circuit of \(key) is open: \(reason); the next is tried in \(wait.brief)",
       hint: "wait until the server works again, or give CircuitBreaker other options")
   }
 
