@@ -100,10 +100,32 @@ public final class CircuitBreaker: Sendable {
     circuits = Lock(KeyedMachines { CircuitMachine(policy) })
   }
 
-  private let rules: Lock<CircuitBreakerPolicy>
   /// Returns a breaker with the same rules, and all circuits closed, that hears of circuits of other processes.
   package func sharing(_ make: (TimeSource, RandomSource) -> any SharedCircuits) -> CircuitBreaker {
     CircuitBreaker(policy: policy, key: keyRule, time: time, random: random, shared: make(time, random))
+  }
+
+  /// Follows the rules of another breaker from now on, without forgetting anything.
+  ///
+  /// Circuits stay open, half-open or closed, and a break ends when it would have ended. Counted attempts stay as far as
+  /// they fit into the new window, unless it counts calls in place of a duration or the other way round. With another
+  /// number of probes, a half-open circuit probes anew. The key, the time source and the source of jitter stay those of
+  /// this breaker.
+  ///
+  /// ```swift
+  /// breaker.adoptRules(of: try CircuitBreaker(failureRatio: 0.25, breakDuration: .seconds(10)))
+  /// ```
+  ///
+  /// - Parameter other: the breaker whose rules are copied. It does not change.
+  public func adoptRules(of other: CircuitBreaker) {
+    let policy = other.policy
+    let now = time.now()
+    rules.withLock { rules in
+      rules = policy
+      circuits.withLock { circuits in
+        circuits.changeAll(making: { CircuitMachine(policy) }, { circuit, _ in circuit.adopt(policy, now: now) })
+      }
+    }
   }
 
   /// Returns the state of a circuit; `.closed` if nothing was sent for its key.
