@@ -71,7 +71,7 @@ struct ShopStacks: Sendable {
     let origin = try Origin("\(settings.prices)")
     let client = try OAuth2Client(
       tokenURL: "\(origin)/oauth/token", id: settings.client, authentication: .basic(settings.secret))
-    let source = client.clientCredentials(scope: "prices", stack: stack)
+    let source = try client.clientCredentials(scope: "prices", stack: stack)
     guard let shared = settings.shared else {
       return try BearerAuthenticator(source: source, origins: [origin], timeSource: settings.time)
     }
