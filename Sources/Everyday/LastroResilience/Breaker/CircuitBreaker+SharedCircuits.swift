@@ -12,6 +12,8 @@ extension CircuitBreaker {
 
   /// The number of times that an instance asks for its turn, and gets a new verdict instead.
   private static let tries = 3
+  /// The longest wait for the turn, over all tries.
+  private static let longestWait = Duration.milliseconds(500)
 
   /// Requests permission for one attempt, as `permit(for:)`, and takes the verdicts of other instances into account.
   /// It waits only if the attempt is a probe, for the turn to probe.
@@ -47,7 +49,10 @@ extension CircuitBreaker {
     _ telling: inout ResilienceTelling
   ) async throws(TransportError) -> Heard {
     var heard = first
+    let rest = Countdown(min(left ?? Self.longestWait, Self.longestWait), now: time.now)
     for _ in 0..<Self.tries where heard.needsTurn {
+      // An attempt that can wait no longer probes without its turn.
+      guard let left = rest.left, left > .zero else { return heard }
       switch await shared.turn(toProbe: key, for: policy.breakDuration, within: left) {
       case .taken: return heard
       case .other(let left): throw .circuitOpen(key, left, because: "another instance probes the server")

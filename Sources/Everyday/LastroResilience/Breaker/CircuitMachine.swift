@@ -118,7 +118,7 @@ struct CircuitMachine: Sendable, ForgettableMachine {
   mutating func adopt(_ policy: CircuitBreakerPolicy, now: Duration) {
     let probesAnew = policy.probes != self.policy.probes
     self.policy = policy
-    window = window.resized(to: policy.window)
+    window = window.resized(to: policy.window, now: now)
     if probesAnew, case .halfOpen = phase { enter(.halfOpen(issued: 0, successes: 0, lastIssue: now)) }
   }
 
@@ -189,10 +189,16 @@ struct CircuitMachine: Sendable, ForgettableMachine {
     heard = verdict.id
   }
 
-  /// Whether the next attempt is a probe that this instance may send while no other one probes.
+  /// Whether the next attempt is a probe that this instance may send while no other one probes. Probes that have not
+  /// ended for a whole break are given up, and their turn has ended, so that the next ones need another.
   func needsTurn(now: Duration) -> Bool {
-    guard case .open(let until) = phase else { return false }
-    return now >= until && now < ownProbeAt
+    switch phase {
+    case .closed: false
+    case .open(let until): now >= until && now < ownProbeAt
+    case .halfOpen(let issued, _, let lastIssue):
+      issued == policy.probes && now >= lastIssue + policy.breakDuration
+        && now < lastIssue + policy.maximumBreakDuration
+    }
   }
 
   /// Returns whether attempts of this instance agree with an opening: the last ones failed, or there are none.

@@ -24,8 +24,8 @@ package protocol SharedCircuits: AnyObject, Sendable {
   ///
   /// - Parameters:
   ///   - length: the time after which the turn ends if the probes have not.
-  ///   - limit: the longest wait for the response; `nil` for a limit of the implementation.
-  func turn(toProbe key: ResilienceKey, for length: Duration, within limit: Duration?) async -> ProbeTurn
+  ///   - limit: the longest wait for the response.
+  func turn(toProbe key: ResilienceKey, for length: Duration, within limit: Duration) async -> ProbeTurn
 
   /// Returns the state of sharing, for `explain`.
   func words() -> String

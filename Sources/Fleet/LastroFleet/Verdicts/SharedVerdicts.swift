@@ -34,8 +34,6 @@ final class SharedVerdicts: SharedCircuits {
     case contended
   }
 
-  /// The longest wait for the turn to probe.
-  private static let longestWait = Duration.milliseconds(500)
   /// The number of times that a change is tried while others change the state.
   private static let tries = 6
   /// The time after a refused change from which reading alone shows that the store is back.
@@ -94,7 +92,7 @@ final class SharedVerdicts: SharedCircuits {
       })
   }
 
-  func turn(toProbe key: ResilienceKey, for length: Duration, within limit: Duration?) async -> ProbeTurn {
+  func turn(toProbe key: ResilienceKey, for length: Duration, within limit: Duration) async -> ProbeTurn {
     let answer = OneAnswer<ProbeTurn>()
     let now = time.now()
     let (known, due) = state.withLock { state in
@@ -106,7 +104,7 @@ final class SharedVerdicts: SharedCircuits {
     }
     perform(due)
     if let known { return known }
-    let outcome = await interruptible(within: min(limit ?? Self.longestWait, Self.longestWait), time: time) {
+    let outcome = await interruptible(within: limit, time: time) {
       await answer.wait()
       return answer.take() ?? .taken
     }

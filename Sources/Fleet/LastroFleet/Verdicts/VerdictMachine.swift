@@ -16,18 +16,20 @@ struct VerdictMachine: Sendable, ForgettableMachine {
   private var report: (value: VerdictRecord.Report, until: Duration)?
   /// The length of the turn that is asked for next.
   private var wanted: Duration?
-  /// The end of the turn of this instance, and the time before which it does not ask for one.
-  private var turnUntil: Duration
-  private var otherUntil: Duration
+  /// The end of the turn of this instance, and the time before which it does not ask for one; `nil` for none.
+  private var turnUntil: Duration?
+  private var otherUntil: Duration?
   private var isExchanging = false
   private var hasFailed = false
   private var lastExchange: Duration?
-  private var nextExchange: Duration
+  /// The time of the next exchange; `nil` if it is due, whatever the time of the caller, who may have read the clock
+  /// before another one.
+  private var nextExchange: Duration?
   private var lastUse: Duration
 
   init(instance: String, now: Duration) {
     self.instance = instance
-    (turnUntil, otherUntil, nextExchange, lastUse) = (now, now, now, now)
+    lastUse = now
   }
 
   // MARK: Attempts
@@ -52,7 +54,7 @@ struct VerdictMachine: Sendable, ForgettableMachine {
     var until = now + VerdictRecord.longestBreak
     if case .opened(let left) = value { until = now + left }
     report = (value, until)
-    (turnUntil, otherUntil) = (now, now)
+    (turnUntil, otherUntil) = (nil, nil)
     expectExchange(after: .zero)
   }
 
@@ -61,8 +63,9 @@ struct VerdictMachine: Sendable, ForgettableMachine {
   /// Asks for the turn to probe. Returns the answer if it is known; if not, the next exchange has it.
   mutating func askTurn(for length: Duration, now: Duration) -> ProbeTurn? {
     // Nobody waits for a store that is lost.
-    if now < turnUntil || hasFailed { return .taken }
-    if now < otherUntil { return .other(left: otherUntil - now) }
+    if hasFailed { return .taken }
+    if let turnUntil, now < turnUntil { return .taken }
+    if let otherUntil, now < otherUntil { return .other(left: otherUntil - now) }
     wanted = length
     expectExchange(after: .zero)
     return nil
@@ -72,7 +75,8 @@ struct VerdictMachine: Sendable, ForgettableMachine {
 
   /// Returns the next exchange with the store if it is due; its end must be reported.
   mutating func exchange(now: Duration) -> VerdictRecord.Request? {
-    guard !isExchanging, now >= nextExchange else { return nil }
+    guard !isExchanging else { return nil }
+    if let nextExchange, now < nextExchange { return nil }
     isExchanging = true
     var request = VerdictRecord.Request(instance: instance, turn: wanted, known: verdict?.value.id)
     if let report = report.take() {
@@ -125,7 +129,8 @@ struct VerdictMachine: Sendable, ForgettableMachine {
   private mutating func expectExchange(after pause: Duration) {
     // A lost store is asked no sooner than planned.
     guard !hasFailed else { return }
-    if let lastExchange { nextExchange = min(nextExchange, lastExchange + pause) }
+    guard pause > .zero else { return nextExchange = nil }
+    if let next = nextExchange, let lastExchange { nextExchange = min(next, lastExchange + pause) }
   }
 
   func mayBeForgotten(now: Duration) -> Bool {

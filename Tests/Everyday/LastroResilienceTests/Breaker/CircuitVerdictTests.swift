@@ -174,4 +174,17 @@ struct CircuitVerdictTests {
     // Attempts are at most 2 s apart.
     #expect(longest <= .seconds(60 + 2) && longest > .seconds(30) && forced > 100, "\(longest), \(forced)")
   }
+
+  @Test("Probes that hang for a whole break are given up, and the next ones need a turn")
+  func hungProbes() throws {
+    var machine = try Self.circuit(.halfOpen)
+    #expect(!machine.needsTurn(now: Self.now))
+    #expect(!machine.needsTurn(now: Self.now + .milliseconds(9_999)))
+    #expect(machine.needsTurn(now: Self.now + .seconds(10)))
+    // Others keep it from probing for the longest break of its policy, 60 s.
+    #expect(machine.needsTurn(now: Self.now + .milliseconds(59_999)))
+    #expect(!machine.needsTurn(now: Self.now + .seconds(60)))
+    guard case .admitted = machine.ask(now: Self.now + .seconds(10)) else { throw Unexpected() }
+    #expect(!machine.needsTurn(now: Self.now + .seconds(10)))
+  }
 }

@@ -32,7 +32,7 @@ private final class ScriptedCircuits: SharedCircuits {
 
   func circuitClosed(_ key: ResilienceKey) { state.withLock { $0.calls.append("closed") } }
 
-  func turn(toProbe key: ResilienceKey, for length: Duration, within limit: Duration?) async -> ProbeTurn {
+  func turn(toProbe key: ResilienceKey, for length: Duration, within limit: Duration) async -> ProbeTurn {
     state.withLock { state in
       state.calls.append("turn for \(length.brief)")
       if let verdict = state.verdictAfterTurn.take() { state.verdict = verdict }

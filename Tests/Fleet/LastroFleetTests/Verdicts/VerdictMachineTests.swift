@@ -150,4 +150,21 @@ struct VerdictMachineTests {
     _ = machine.attempt(isClosed: true, now: .zero)
     #expect(!machine.mayBeForgotten(now: .seconds(600)) && machine.mayBeForgotten(now: .seconds(601)))
   }
+
+  @Test("An exchange that is wanted is due although the caller has read the clock before another exchange ended")
+  func earlierClock() throws {
+    var machine = VerdictMachine(instance: "a", now: .seconds(10))
+    guard let first = machine.exchange(now: .seconds(9)) else { throw Unexpected() }
+    machine.exchanged(first, VerdictRecord.Reply(), start: .seconds(9), now: .seconds(11), jitter: 0)
+    let early = machine.exchange(now: .seconds(10))
+    #expect(early == nil)
+    let turn = machine.askTurn(for: .seconds(5), now: .seconds(10))
+    #expect(turn == nil)
+    guard let second = machine.exchange(now: .seconds(10)) else { throw Unexpected() }
+    #expect(second.turn == .seconds(5))
+    machine.exchanged(second, VerdictRecord.Reply(), start: .seconds(10), now: .seconds(12), jitter: 0)
+    machine.report(.closed, now: .seconds(11))
+    let report = machine.exchange(now: .seconds(11))?.report
+    #expect(report != nil)
+  }
 }
