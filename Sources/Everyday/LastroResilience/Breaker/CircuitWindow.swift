@@ -65,14 +65,16 @@ struct CircuitWindow: Sendable {
 
   /// Returns a window of another size with the attempts that this one has counted, as far as they fit; an empty one if
   /// the other counts in another way.
-  func resized(to other: CircuitBreaker.Window) -> CircuitWindow {
+  func resized(to other: CircuitBreaker.Window, now: Duration) -> CircuitWindow {
     guard other != window else { return self }
     var result = CircuitWindow(other)
     switch (window, other) {
     case (.time(let length), .time):
-      for bucket in buckets.sorted(by: { $0.slice < $1.slice }) where bucket.slice != .min {
+      let oldest = Self.slice(now, length) - Int64(Self.slices)
+      for bucket in buckets.sorted(by: { $0.slice < $1.slice }) where bucket.slice > oldest {
         // The last moment of the bucket, so that its attempts do not leave the window too early.
-        result.add(bucket.counts, now: length * (Double(bucket.slice) + 1) / Double(Self.slices) - .nanoseconds(1))
+        let end = length * (Double(bucket.slice) + 1) / Double(Self.slices) - .nanoseconds(1)
+        result.add(bucket.counts, now: min(end, now))
       }
     case (.calls, .calls(let count)):
       for bits in (ring[next...] + ring[..<next]).suffix(count) {

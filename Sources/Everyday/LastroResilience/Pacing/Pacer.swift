@@ -166,8 +166,8 @@ public final class Pacer: Sendable {
   /// ```
   ///
   /// - Parameter other: the pacer whose rules are copied. It does not change.
-  /// - Throws: `ConfigurationError` if one of the two has a pace and the other is shared: the pace of a shared pacer is
-  ///   that of all instances. Nothing changes then.
+  /// - Throws: `ConfigurationError` if `other` is shared, or if this pacer is and `other` has a pace: the pace of a shared
+  ///   pacer is that of all instances. Nothing changes then.
   public func adoptRules(of other: Pacer) throws(ConfigurationError) {
     let policy = other.policy
     guard other.shared == nil, shared == nil || policy.pace == nil else {

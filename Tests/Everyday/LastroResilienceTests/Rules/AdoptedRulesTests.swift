@@ -58,8 +58,9 @@ struct AdoptedRulesTests {
         for number in max(0, count - 10)..<count {
           direct.add(failed: number % 3 == 0, slow: number % 2 == 0, now: .zero)
         }
-        #expect(window.resized(to: .calls(size)).counts(now: .zero) == direct.counts(now: .zero), "\(count), \(size)")
-        #expect(window.resized(to: .time(.seconds(10))).counts(now: .zero).calls == 0)
+        let resized = window.resized(to: .calls(size), now: .zero)
+        #expect(resized.counts(now: .zero) == direct.counts(now: .zero), "\(count), \(size)")
+        #expect(window.resized(to: .time(.seconds(10)), now: .zero).counts(now: .zero).calls == 0)
       }
     }
   }
@@ -71,12 +72,26 @@ struct AdoptedRulesTests {
       let now = Duration.seconds(100 + second)
       window.add(failed: true, slow: false, now: now)
       for length in [10, 30, 90] {
-        let resized = window.resized(to: .time(.seconds(length)))
+        let resized = window.resized(to: .time(.seconds(length)), now: now)
         #expect(resized.counts(now: now).failures == 1, "\(second), \(length)")
         // A bucket is a tenth of the window, and the attempt may have been anywhere in its own.
         #expect(resized.counts(now: now + .seconds(length + length / 10 + 4)).failures == 0, "\(second), \(length)")
       }
     }
+  }
+
+  @Test("A shorter window counts no attempt as later than now, and none that has left the longer one")
+  func shorterWindow() {
+    var window = CircuitWindow(.time(.seconds(600)))
+    window.add(failed: true, slow: false, now: .seconds(10))
+    window.add(failed: true, slow: false, now: .seconds(1_000))
+    let resized = window.resized(to: .time(.seconds(30)), now: .seconds(1_001))
+    #expect(resized.counts(now: .seconds(1_001)).failures == 1)
+    #expect(resized.counts(now: .seconds(1_035)).failures == 0)
+    // The longest window has slices of years.
+    var longest = CircuitWindow(.time(.seconds(Int64.max)))
+    longest.add(failed: true, slow: false, now: .seconds(5))
+    #expect(longest.resized(to: .time(.seconds(1)), now: .seconds(5)).counts(now: .seconds(5)).failures == 1)
   }
 
   @Test("A half-open circuit probes anew with another number of probes, and ignores the outcomes of earlier ones")
