@@ -172,7 +172,7 @@ struct CircuitVerdictTests {
       }
     }
     // Attempts are at most 2 s apart.
-    #expect(longest <= .seconds(60 + 2) && longest > .seconds(30) && forced > 100, "\(longest), \(forced)")
+    #expect(longest <= .seconds(60 + 2) && longest > .seconds(30) && forced > 0, "\(longest), \(forced)")
   }
 
   @Test("Probes that hang for a whole break are given up, and the next ones need a turn")
