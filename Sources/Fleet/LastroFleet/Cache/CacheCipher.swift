@@ -24,9 +24,13 @@ struct CacheCipher: Sendable {
   /// The key of the digests of URLs and senders.
   let digestKey: [UInt8]
 
-  init(_ key: SealingKey, cache: String) throws(ConfigurationError) {
+  /// - Parameters:
+  ///   - key: the key of the application.
+  ///   - cache: the name of the cache.
+  ///   - policy: the options of the cache. Instances that disagree about whom a response is for share nothing.
+  init(_ key: SealingKey, cache: String, _ policy: HTTPCachePolicy) throws(ConfigurationError) {
     self.cache = cache
-    root = try key.derived(for: Array("lastro cache \(cache)".utf8))
+    root = try key.derived(for: Array("lastro cache \(policy.audience) \(cache)".utf8))
     digestKey = try root.digest(of: Array("digests".utf8))
   }
 
@@ -49,5 +53,18 @@ struct CacheCipher: Sendable {
   func opened(_ sealed: [UInt8], of place: Place) -> [UInt8]? {
     guard let key = try? root.derived(for: Array("seal".utf8) + place.identity) else { return nil }
     return (try? key.opened(sealed)) ?? nil
+  }
+}
+
+extension HTTPCachePolicy {
+  /// A word for the requests that may share a response. It is a part of every key, so it must not change.
+  fileprivate var audience: String {
+    let word =
+      switch partitioning {
+      case .byPrincipal: "principal"
+      case .common: "common"
+      case .shared: "shared"
+      }
+    return storesPersonal ? word : "\(word)-impersonal"
   }
 }

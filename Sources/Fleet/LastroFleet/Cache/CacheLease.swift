@@ -7,7 +7,7 @@ struct CacheLease: Sendable, Hashable {
     case held = 1
     /// The response is in the store.
     case stored = 2
-    /// The response is not in the store, and the next one may not be, either.
+    /// The response is not in the store, or must be validated before each use. The next one may be like it.
     case unstored = 3
   }
 

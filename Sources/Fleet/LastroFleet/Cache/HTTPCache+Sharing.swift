@@ -22,17 +22,21 @@ extension HTTPCache {
   /// the same trust settings and the same client certificate.
   ///
   /// A removal holds for all instances: they hear of it when they next ask the store for the URL, and serve what is
-  /// fresh in their memory until then. They hear of `HTTPCache.removeAll()` within ten seconds.
+  /// fresh in their memory until then. They hear of `HTTPCache.removeAll()` when they next ask the store, at most ten
+  /// seconds late.
   ///
-  /// If the store is lost or full, each instance has its own cache, and no request fails because of that. A request
-  /// waits for the store for half a second at most. The loss and the return are logged once each, and reported by the
-  /// next request, in its ledger and metrics. Removals are repeated when the store is back.
+  /// If the store is lost or full, each instance has its own cache, and no request fails because of that. Each operation
+  /// of the store takes half a second at most; a request whose response is not in memory waits for a few of them, until
+  /// the first one fails. The loss and the return are logged once each, and reported by the next request, in its ledger
+  /// and metrics. A removal that the store has not heard of is repeated every five seconds.
   ///
   /// - Parameters:
   ///   - store: the store, such as a ``RedisStore``. It may evict records.
   ///   - name: the name of the cache in the store: 1 to 60 characters of visible ASCII.
-  ///   - key: the key that seals the responses. Instances with another key share nothing with these.
-  ///   - maximumSharedBytes: the maximum size of a body that is shared, 1 byte to 1 MiB. Default 256 KiB.
+  ///   - key: the key that seals the responses. Instances with another key or `HTTPCache.Partitioning` share nothing with
+  ///     these.
+  ///   - maximumSharedBytes: the maximum size of a body that is shared, and of the bodies of all shared variants of a URL
+  ///     for one sender together, 1 byte to 1 MiB. The newest variants are kept. Default 256 KiB.
   ///   - patience: the time for which a request waits for an equal one of another instance, 10 ms to 1 min. Default 2 s.
   ///   - logger: the logger of losses. Default: a logger with the label `lastro.fleet`.
   ///   - time: the source of time, the same as that of the stack. Default: the system's.
@@ -73,6 +77,6 @@ extension HTTPCache {
       name: name, maximumSharedBytes: maximumSharedBytes, patience: patience, rules: policy.rules, time: time,
       random: .system)
     return HTTPCache(
-      store: SharedCacheStore(local, over: link, try CacheCipher(key, cache: name), settings), policy: policy)
+      store: SharedCacheStore(local, over: link, try CacheCipher(key, cache: name, policy), settings), policy: policy)
   }
 }

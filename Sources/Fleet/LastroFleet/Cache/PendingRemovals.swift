@@ -11,6 +11,19 @@ struct PendingRemovals: Sendable, Hashable {
   private(set) var all: UInt64?
   private var last: UInt64 = 0
 
+  var isEmpty: Bool { all == nil && urls.isEmpty }
+
+  /// The removals, that of all responses first.
+  var scopes: [SharedCacheStore.RemovalScope] { (all == nil ? [] : [.all]) + urls.keys.map { .url($0) } }
+
+  /// Returns whether there is such a removal.
+  func includes(_ scope: SharedCacheStore.RemovalScope) -> Bool {
+    switch scope {
+    case .url(let url): urls[url] != nil
+    case .all: all != nil
+    }
+  }
+
   mutating func add(_ url: [UInt8]) {
     guard urls.count < Self.maximum || urls[url] != nil else { return addAll() }
     last += 1

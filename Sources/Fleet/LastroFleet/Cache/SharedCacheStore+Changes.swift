@@ -13,6 +13,7 @@ extension SharedCacheStore {
     case remove([UInt8], received: Duration)
 
     fileprivate var bytes: Int { if case .put(let response) = self { response.body.count } else { 0 } }
+    fileprivate var isRemoval: Bool { if case .remove = self { true } else { false } }
   }
 
   /// A decision about a record.
@@ -32,13 +33,18 @@ extension SharedCacheStore {
   private static let staleRetention = Duration.seconds(86_400)
 
   /// Writes a change into the store, after this process's earlier ones of the same URL. No request waits for it.
+  ///
+  /// A response that cannot be written stays in this instance. A removal that cannot be written becomes one of all
+  /// responses of the URL, which is repeated.
   func change(_ key: CacheKey, _ mark: [UInt8], _ change: Change) {
-    guard let mark = CacheMark(mark) else { return }
+    let mark = CacheMark(mark)
+    guard mark != nil || change.isRemoval else { return }
     let bytes = change.bytes
     state.withLock { state in
-      guard state.changesUnderWay < Self.maximumChanges, state.bytesUnderWay + bytes <= Self.maximumBytes else {
-        return
-      }
+      guard
+        change.isRemoval
+          || state.changesUnderWay < Self.maximumChanges && state.bytesUnderWay + bytes <= Self.maximumBytes
+      else { return }
       state.changesUnderWay += 1
       state.bytesUnderWay += bytes
       state.lastID += 1
@@ -58,29 +64,25 @@ extension SharedCacheStore {
     }
   }
 
-  /// Returns when the store has this process's changes, and its leases are over. For tests.
+  /// Returns when the changes, endings of leases and removals that are under way are over. For tests.
   func settled() async {
     while let task = state.withLock({ $0.changes.values.first?.task }) { _ = await task.value }
     while let task = state.withLock({ $0.endings.values.first }) { await task.value }
+    while let task = state.withLock({ $0.settlings.values.first }) { _ = await task.value }
   }
 
   /// Returns the store's time at which a response was written; `nil` if none was.
-  private func write(_ change: Change, _ key: CacheKey, _ mark: CacheMark) async -> Duration? {
-    let age = time.now() - .microseconds(Int64(clamping: mark.updated))
-    guard age < Self.markAge, state.withLock({ $0.epoch?.number }) == mark.epoch,
-      let place = cipher.place(.responses, mark.epoch, key)
-    else { return nil }
+  private func write(_ change: Change, _ key: CacheKey, _ mark: CacheMark?) async -> Duration? {
     switch change {
     case .remove(let selecting, let received):
-      let latest = received + link.offset + CacheRecord.tolerance
-      _ = await changeRecord(at: place, readsFirst: true) { record in
-        guard var record, record.generation == mark.generation, record.remove(selecting, notAfter: latest) else {
-          return .refuse
-        }
-        return .write(record, for: max(record.end - Self.now(at: link.offset, time), .seconds(1)))
-      }
+      if let mark, await remove(selecting, receivedBy: received, key, mark) { return nil }
+      note(.url(key.url))
+      await settle(.url(key.url))
       return nil
     case .put(let response):
+      guard let mark, let place = cipher.place(.responses, mark.epoch, key) else { return nil }
+      let age = time.now() - .microseconds(Int64(clamping: mark.updated))
+      guard age < Self.markAge, state.withLock({ $0.epoch?.number }) == mark.epoch else { return nil }
       let retention = retention(of: response.head)
       let isShared =
         response.body.count <= settings.maximumSharedBytes && !response.head.head.headerFields.contains(.setCookie)
@@ -93,6 +95,34 @@ extension SharedCacheStore {
     }
   }
 
+  /// Removes one response from the store, however old its mark is.
+  ///
+  /// - Returns: whether the store does not have the response any more.
+  private func remove(
+    _ selecting: [UInt8], receivedBy received: Duration, _ key: CacheKey, _ mark: CacheMark
+  ) async -> Bool {
+    guard let place = cipher.place(.responses, mark.epoch, key) else { return false }
+    let latest = received + link.offset + CacheRecord.tolerance
+    var isGone = false
+    let found = await changeRecord(at: place, readsFirst: true) { record in
+      guard var record, record.generation == mark.generation, record.remove(selecting, notAfter: latest) else {
+        isGone = true
+        return .refuse
+      }
+      isGone = false
+      let rest = record.end - Self.now(at: link.offset, time)
+      return .write(record, for: Self.lifetime(rest, isURL: key.partition.isEmpty))
+    }
+    return isGone || found != nil
+  }
+
+  /// Returns the time for which a record is kept that has responses for some time.
+  ///
+  /// The number of a URL outlives all marks that were made before it, because a removal is forgotten with it.
+  private static func lifetime(_ rest: Duration, isURL: Bool) -> Duration {
+    max(rest, isURL ? tombstoneAge : .seconds(1))
+  }
+
   /// Makes sure that the record of a URL is kept as long as a response of it.
   private func extend(_ url: [UInt8], _ mark: CacheMark, for retention: Duration) async -> Bool {
     guard let place = cipher.place(.responses, mark.epoch, CacheKey(url: url)) else { return false }
@@ -101,12 +131,12 @@ extension SharedCacheStore {
       guard var next = record else {
         // The store has evicted the number: with it, records that were removed would count again.
         guard mark.isNew else { return .refuse }
-        return .write(CacheRecord(generation: mark.generation, end: end), for: retention)
+        return .write(CacheRecord(generation: mark.generation, end: end), for: Self.lifetime(retention, isURL: true))
       }
       guard next.generation == mark.generation else { return .refuse }
       guard next.end < end else { return .keep(next) }
       next.end = end
-      return .write(next, for: retention)
+      return .write(next, for: Self.lifetime(retention, isURL: true))
     }
     return found != nil
   }
@@ -129,7 +159,7 @@ extension SharedCacheStore {
       }
       guard next.add(moved, maximumBytes: maximum) else { return .keep(next) }
       next.end = max(next.end, now + retention)
-      return .write(next, for: next.end - now)
+      return .write(next, for: Self.lifetime(next.end - now, isURL: isURL))
     }?.time
   }
 

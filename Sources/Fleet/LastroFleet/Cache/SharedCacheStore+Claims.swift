@@ -27,10 +27,12 @@ extension SharedCacheStore {
     let own = CacheLease(.held, number: .random(in: 0 ... .max)).bytes
     var ended: [UInt8]?
     while true {
+      let rest = end - time.now()
+      guard rest > .zero else { return (.refused, waited) }
       // The value is the lease of this instance if none was there, and otherwise that of the other.
-      guard let value = await link.set(place.name, to: own, ifCurrently: ended, for: settings.patience) else {
-        return (.refused, waited)
-      }
+      guard
+        let value = await link.set(place.name, to: own, ifCurrently: ended, for: settings.patience, within: rest)
+      else { return (.refused, waited) }
       if value.bytes == own { return (granted(key.url, place, own), waited) }
       guard let bytes = value.bytes else {
         ended = nil

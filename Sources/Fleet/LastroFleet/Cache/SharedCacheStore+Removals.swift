@@ -5,17 +5,94 @@ internal import LastroEveryday
 internal import LastroSupport
 
 extension SharedCacheStore {
-  /// Writes the removals that concern a URL into the store.
+  /// The pause between two tries to write the removals that the store has not heard of.
+  static let removalPause = Duration.seconds(5)
+
+  /// The responses that a removal concerns.
+  enum RemovalScope: Hashable {
+    case url([UInt8])
+    case all
+  }
+
+  /// Notes a removal, which counts in this process from now on.
+  func note(_ scope: RemovalScope) {
+    state.withLock { state in
+      switch scope {
+      case .url(let url):
+        state.removals.add(url)
+        state.updates[url]?.removals += 1
+      case .all:
+        state.removals.addAll()
+        for url in state.updates.keys { state.updates[url]?.removals += 1 }
+      }
+    }
+  }
+
+  /// Writes a noted removal into the store, now or as soon as the store is reached. Returns after the first try.
+  func settle(_ scope: RemovalScope) async {
+    if await !settleRemovals(of: scope) { repeatRemovals() }
+  }
+
+  /// Writes the removals that concern a URL, or those of all responses, into the store.
   ///
-  /// - Parameter url: the URL; `nil` for the removal of all responses only.
   /// - Returns: whether the store has heard of all of them.
-  func settleRemovals(of url: [UInt8]?) async -> Bool {
+  func settleRemovals(of scope: RemovalScope) async -> Bool {
+    if scope != .all {
+      guard await settleRemovals(of: .all) else { return false }
+    }
+    while true {
+      // One task at a time writes, so that none of them removes what was stored after the other. It goes on if the
+      // caller is cancelled.
+      let task = state.withLock { state -> Task<Bool, Never>? in
+        guard state.removals.includes(scope) else { return nil }
+        if let task = state.settlings[scope] { return task }
+        let task = Task { [self] in
+          let isSettled = await write(scope)
+          self.state.withLock { $0.settlings[scope] = nil }
+          return isSettled
+        }
+        state.settlings[scope] = task
+        return task
+      }
+      guard let task else { return true }
+      guard await task.value else { return false }
+    }
+  }
+
+  /// Tries again from time to time to write the removals that the store has not heard of, until it has heard of all.
+  private func repeatRemovals() {
+    state.withLock { state in
+      guard state.repetition == nil, !state.removals.isEmpty else { return }
+      state.repetition = Task { [weak self, time] in
+        repeat {
+          // A limit, because a clock of a test does not advance for it.
+          guard (try? await time.limit(Self.removalPause)) != nil else { return }
+        } while await self?.settlesLater() == true
+      }
+    }
+  }
+
+  /// Returns whether removals are left after another try.
+  private func settlesLater() async -> Bool {
+    for scope in state.withLock({ $0.removals.scopes }) {
+      guard await settleRemovals(of: scope) else { break }
+    }
+    return state.withLock { state in
+      if state.removals.isEmpty { state.repetition = nil }
+      return !state.removals.isEmpty
+    }
+  }
+
+  /// Writes a removal into the store, if it has not heard of it.
+  private func write(_ scope: RemovalScope) async -> Bool {
     let removals = state.withLock { $0.removals }
-    if let number = removals.all {
+    guard case .url(let url) = scope else {
+      guard let number = removals.all else { return true }
       guard await replaceEpoch() else { return false }
       state.withLock { $0.removals.settledAll(number) }
+      return true
     }
-    guard let url, let number = removals.urls[url] else { return true }
+    guard let number = removals.urls[url] else { return true }
     var current = await currentEpoch()
     for _ in 0..<Self.tries {
       guard let epoch = current, await replaceGeneration(of: url, epoch) else { return false }

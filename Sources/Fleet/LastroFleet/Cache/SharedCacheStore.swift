@@ -28,8 +28,12 @@ final class SharedCacheStore: SharedHTTPCacheStore {
     /// The number of times that this process has replaced that number.
     var replacements: UInt64 = 0
     var removals = PendingRemovals()
-    /// The number of updates under way by URL, and whether a removal has come meanwhile.
-    var updates: [[UInt8]: (count: Int, isOutdated: Bool)] = [:]
+    /// The tasks that write removals into the store.
+    var settlings: [RemovalScope: Task<Bool, Never>] = [:]
+    /// The task that waits for the next try to write removals.
+    var repetition: Task<Void, Never>?
+    /// The number of updates under way by URL, and the number of removals since the first of them has begun.
+    var updates: [[UInt8]: (count: Int, removals: UInt64)] = [:]
     /// The latest change under way by URL, and the latest one since an equal request was announced.
     var changes: [[UInt8]: (id: UInt64, task: Task<Duration?, Never>)] = [:]
     var announced: [[UInt8]: (count: Int, change: Task<Duration?, Never>?)] = [:]
@@ -60,6 +64,8 @@ final class SharedCacheStore: SharedHTTPCacheStore {
     self.cipher = cipher
     self.settings = settings
   }
+
+  deinit { state.withLock { $0.repetition }?.cancel() }
 
   var time: TimeSource { settings.time }
 
@@ -96,24 +102,18 @@ final class SharedCacheStore: SharedHTTPCacheStore {
   /// Removes all responses of a URL, for all instances as soon as the store is reached.
   @discardableResult
   func removeAll(ofURL url: [UInt8]) async -> Bool {
-    state.withLock { state in
-      state.removals.add(url)
-      state.updates[url]?.isOutdated = true
-    }
+    note(.url(url))
     await local.removeAll(ofURL: url)
-    _ = await settleRemovals(of: url)
+    await settle(.url(url))
     return true
   }
 
   /// Removes all responses, for all instances as soon as the store is reached.
   @discardableResult
   func removeAll() async -> Bool {
-    state.withLock { state in
-      state.removals.addAll()
-      for url in state.updates.keys { state.updates[url]?.isOutdated = true }
-    }
+    note(.all)
     await local.removeAll()
-    _ = await settleRemovals(of: nil)
+    await settle(.all)
     return true
   }
 
@@ -121,14 +121,17 @@ final class SharedCacheStore: SharedHTTPCacheStore {
 
   func update(_ keys: [CacheKey]) async -> [UInt8] {
     guard let url = keys.first?.url else { return [] }
-    state.withLock { $0.updates[url, default: (0, false)].count += 1 }
+    let removals = state.withLock { state in
+      state.updates[url, default: (0, 0)].count += 1
+      return state.updates[url]?.removals
+    }
     defer {
       state.withLock { state in
         state.updates[url]?.count -= 1
         if state.updates[url]?.count == 0 { state.updates[url] = nil }
       }
     }
-    guard await settleRemovals(of: url), let epoch = await currentEpoch() else { return [] }
+    guard await settleRemovals(of: .url(url)), let epoch = await currentEpoch() else { return [] }
     let senders = keys.filter { !$0.partition.isEmpty }
     // A request has at most two keys. Their records are read in one round trip.
     async let first = responses(for: senders.first, epoch)
@@ -146,14 +149,17 @@ final class SharedCacheStore: SharedHTTPCacheStore {
       guard let record = index.map({ records[$0] }) ?? found.record, record.generation == mark.generation else {
         continue
       }
-      await takeOver(record, for: key, mark)
+      await takeOver(record, for: key, mark, after: removals)
     }
-    let isCurrent = state.withLock { $0.updates[url]?.isOutdated == false }
+    let isCurrent = state.withLock { $0.updates[url]?.removals == removals }
     return isCurrent ? mark.bytes : []
   }
 
-  /// Adds the responses of a record to those in memory, unless they are older.
-  private func takeOver(_ record: CacheRecord, for key: CacheKey, _ mark: CacheMark) async {
+  /// Adds the responses of a record to those in memory, unless they are older, or a removal has come since a number of
+  /// removals was read.
+  private func takeOver(
+    _ record: CacheRecord, for key: CacheKey, _ mark: CacheMark, after removals: UInt64?
+  ) async {
     guard !record.responses.isEmpty else { return }
     let offset = link.offset
     let known = await local.heads(for: key)
@@ -164,7 +170,7 @@ final class SharedCacheStore: SharedHTTPCacheStore {
       if let same, same.received + CacheRecord.tolerance >= head.received { continue }
       state.withLock { state in
         // A removal is recorded before the memory is cleared, so nothing is added after it.
-        guard state.updates[key.url]?.isOutdated == false else { return }
+        guard state.updates[key.url]?.removals == removals else { return }
         _ = local.add(head, response.body, for: key)
       }
     }

@@ -53,19 +53,30 @@ final class StoreLink: Sendable {
     await perform(isChange: false) { store throws(FleetStoreError) in try await store.read(key) }
   }
 
-  /// Changes the value of a key as `FleetStore.set` does; `nil` if the store is lost or refuses changes, or the task is
-  /// cancelled.
-  func set(_ key: String, to new: [UInt8], ifCurrently old: [UInt8]?, for lifetime: Duration) async -> StoredValue? {
-    await perform(isChange: true) { store throws(FleetStoreError) in
+  /// Changes the value of a key as `FleetStore.set` does; `nil` if the store is lost or refuses changes, the task is
+  /// cancelled, or a wait of the caller's own is over.
+  func set(
+    _ key: String, to new: [UInt8], ifCurrently old: [UInt8]?, for lifetime: Duration, within wait: Duration? = nil
+  ) async -> StoredValue? {
+    await perform(isChange: true, within: wait) { store throws(FleetStoreError) in
       try await store.set(key, to: new, ifCurrently: old, expiresAfter: lifetime)
     }
   }
 
   private func perform(
-    isChange: Bool,
+    isChange: Bool, within wait: Duration? = nil,
     _ operation: @escaping @Sendable (any FleetStore) async throws(FleetStoreError) -> StoredValue
   ) async -> StoredValue? {
     guard state.withLock({ $0.health.mayAsk(isChange: isChange, now: time.now()) }) else { return nil }
+    // The outcome is recorded also if the caller leaves: a store that hangs would never count as lost otherwise.
+    let outcome = Task { [self] in await completed(operation, isChange: isChange) }
+    return (try? await interruptible(within: wait, time: time) { await outcome.value }.get()) ?? nil
+  }
+
+  /// Performs an operation, and records whether the store responds in time.
+  private func completed(
+    _ operation: @escaping @Sendable (any FleetStore) async throws(FleetStoreError) -> StoredValue, isChange: Bool
+  ) async -> StoredValue? {
     // The operation goes on after the limit, so that the store finds out itself that a connection is dead.
     let work = Task { [store] () -> Result<StoredValue, FleetStoreError> in
       await Result { () async throws(FleetStoreError) in try await operation(store) }

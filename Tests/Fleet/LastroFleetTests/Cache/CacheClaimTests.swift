@@ -102,6 +102,41 @@ struct CacheClaimTests {
     #expect(notes(try await fleet.instance().get()).isEmpty && fleet.transfers == 5)
   }
 
+  @Test("A response that must be validated before each use releases the others at once")
+  func unshareable() async throws {
+    let (fleet, gate) = held([.cacheControl: "no-cache", .eTag: "\"v1\""])
+    let first = try fleet.instance(), second = try fleet.instance()
+    let leader = Task { try await first.get() }
+    #expect(await eventually { fleet.transfers == 1 })
+    let call = Task { try await second.get() }
+    #expect(await eventually { fleet.clock.sleepers == 1 })
+    gate.change { $0 = true }
+    #expect(await hasLease(fleet, .unstored))
+    #expect(try await results(fleet, [leader, call]).count == 2 && fleet.transfers == 2)
+  }
+
+  @Test("No lease is written when no time is left, and a store that hangs delays a request no longer than it may wait")
+  func bounded() async throws {
+    let gate = Watched(true)
+    let fleet = CacheFleet(advances: false, pause: { _ = await gate.wait { $0 } }) { (_, _) throws(TransportError) in
+      .answer(200)
+    }
+    let key = CacheKey(url: [1])
+    let one = try #require(try fleet.instance().shared)
+    let mark = await one.update([key])
+    func isRefused(within limit: Duration) async -> Bool {
+      if case .refused = await one.claim(key, "", after: mark, within: limit).claim { true } else { false }
+    }
+    let operations = await fleet.operations { #expect(await isRefused(within: .zero)) }
+    #expect(operations == 0)
+    gate.change { $0 = false }
+    let hanging = Task { await isRefused(within: .milliseconds(100)) }
+    #expect(await eventually { fleet.clock.nextLimit == fleet.clock.now + .milliseconds(100) })
+    fleet.clock.advance(by: .milliseconds(100))
+    #expect(await hanging.value)
+    gate.change { $0 = true }
+  }
+
   @Test("A server that fails releases the others at once, and they ask it themselves")
   func failed() async throws {
     let gate = Watched(false)

@@ -29,8 +29,10 @@ struct CacheRecordTests {
     return record
   }
 
-  private func cipher(_ cache: String = "shop") throws -> CacheCipher {
-    try CacheCipher(SealingKey(base64: Secret(testKey)), cache: cache)
+  private func cipher(
+    _ cache: String = "shop", _ policy: HTTPCachePolicy = HTTPCachePolicy()
+  ) throws -> CacheCipher {
+    try CacheCipher(SealingKey(base64: Secret(testKey)), cache: cache, policy)
   }
 
   @Test("A record is read back, with heads and bodies")
@@ -94,6 +96,23 @@ struct CacheRecordTests {
     let foreign = try self.cipher("other")
     #expect(foreign.opened(sealed, of: try #require(foreign.place(.responses, 1, url))) == nil)
     #expect(foreign.digestKey != cipher.digestKey)
+  }
+
+  @Test("Caches that disagree about whom a response is for have different names and keys")
+  func partitioning() throws {
+    var policies = [HTTPCache.Partitioning.byPrincipal, .common, .shared].map { HTTPCachePolicy(partitioning: $0) }
+    policies += policies.map { policy in
+      var policy = policy
+      policy.storesPersonal = false
+      return policy
+    }
+    let ciphers = try policies.map { try cipher("shop", $0) }
+    #expect(Set(ciphers.map(\.digestKey)).count == 6)
+    let places = try ciphers.map { try #require($0.place(.responses, 1, url)) }
+    #expect(Set(places.map(\.name)).count == 6)
+    var policy = HTTPCachePolicy(heuristicFraction: 0.5)
+    policy.collapsesEqualRequests = false
+    #expect(try cipher("shop", policy).digestKey == ciphers[0].digestKey)
   }
 
   @Test("A newer response replaces an older one with the same selection, and the oldest exceed the limits")

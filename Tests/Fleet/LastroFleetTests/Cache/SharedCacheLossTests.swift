@@ -93,6 +93,30 @@ struct SharedCacheLossTests {
     await one.shared?.settled()
   }
 
+  @Test("A store that hangs counts as lost, also if every request leaves earlier because of its deadline")
+  func hurried() async throws {
+    let gate = Watched(true)
+    let fleet = CacheFleet(advances: false, pause: { _ = await gate.wait { $0 } }) {
+      (_, number) throws(TransportError) in
+      .answer(200, fields: CacheFleet.fresh, body: "body \(number)")
+    }
+    let one = try fleet.instance()
+    try await one.settledGet()
+    gate.change { $0 = false }
+    let timeouts = try Timeouts(total: .milliseconds(600))
+    let call = Task { try await one.get("https://example.com/b") { $0.timeouts = timeouts } }
+    #expect(await eventually { fleet.clock.nextLimit == fleet.clock.now + .milliseconds(300) })
+    fleet.clock.advance(by: .milliseconds(300))
+    #expect(try await call.value.outcome == .missed)
+    let isLost = await eventually {
+      fleet.clock.advance(by: .milliseconds(100))
+      return fleet.log.all.count == 1
+    }
+    #expect(isLost && fleet.log.all.first?.contains("longer than 500 ms") ?? false)
+    gate.change { $0 = true }
+    await one.shared?.settled()
+  }
+
   @Test("A removal while the store is lost holds here at once, and for others when this instance reaches it again")
   func removals() async throws {
     let fleet = CacheFleet()

@@ -69,6 +69,18 @@ struct SharedCacheTests {
     #expect(try await fleet.instance().get().body == "body 0")
   }
 
+  @Test("Instances that disagree about whom a response is for share nothing")
+  func partitioning() async throws {
+    let fleet = CacheFleet()
+    let fields: HTTPFields = [.authorization: "Bearer ann"]
+    let common = HTTPCachePolicy(partitioning: .common)
+    try await fleet.instance(policy: common).settledGet(fields: fields)
+    #expect(try await fleet.instance(policy: common).get().body == "body 0")
+    #expect(try await fleet.instance().settledGet().body == "body 1")
+    #expect(try await fleet.instance(policy: HTTPCachePolicy(partitioning: .shared)).get().body == "body 2")
+    #expect(try await fleet.instance().get().body == "body 1")
+  }
+
   @Test("The store holds no readable part of a request or response")
   func sealed() async throws {
     let fleet = CacheFleet { (_, _) throws(TransportError) in

@@ -30,7 +30,9 @@ extension CacheExchange {
     case .granted(let end):
       do throws(TransportError) {
         let asked = try await ask(situation)
-        end(asked.response.facts.cacheReport?.isStored == true && asked.response.body.bytes != nil)
+        // Others do not wait for a response that each of them has to validate.
+        let isStored = asked.response.facts.cacheReport?.isStored == true && asked.response.body.bytes != nil
+        end(asked.isShareable && isStored)
         return noted(asked, waited: waited, "alone")
       } catch {
         end(false)

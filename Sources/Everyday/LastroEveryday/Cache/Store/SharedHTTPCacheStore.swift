@@ -35,7 +35,8 @@ package protocol SharedHTTPCacheStore: HTTPCacheStore {
 
 /// The outcome of announcing a request to other processes.
 package enum CacheClaim: Sendable {
-  /// This process asks the server for the others, and then calls `end` with whether the response is in the store.
+  /// This process asks the server for the others, and then calls `end` with whether the response is in the store and
+  /// may answer them.
   case granted(end: @Sendable (_ isStored: Bool) -> Void)
   /// Another process has stored a response meanwhile.
   case stored
