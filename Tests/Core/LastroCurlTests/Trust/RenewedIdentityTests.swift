@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CurlSupport
+import Dispatch
 import FoundationEssentials
 import HTTPTypes
 import Lastro
@@ -294,6 +295,34 @@ struct RenewedIdentityTests {
     try directory.write(new.chainPEM, to: "client.pem")
     try await lookAgain()
     #expect(try await transport.text(server) == "new")
+  }
+
+  @Test("A request that begins after a replacement uses no connection that is being dialed with the old certificate")
+  func replacedDuringDial() async throws {
+    let server = try server()
+    rotating.replace(with: .pem(try issue("old")))
+    let gate = DispatchSemaphore(value: 0)
+    defer { gate.signal() }
+    // The dial has begun when the proxy reads its request.
+    let proxy = try LoopbackServer.tunnel { request in
+      if request.connection == 1 { gate.wait() }
+      return nil
+    }
+    let engine = try CurlTransport.with {
+      $0.connectionsPerHost = 1
+      $0.connection = lab.options {
+        $0.tls.identity = identity(.application)
+        $0.proxy = .url(proxy.baseURL)
+      }
+    }
+    let first = Task { try await engine.text(server) }
+    #expect(await eventually { proxy.acceptedConnections == 1 })
+    rotating.replace(with: .pem(try issue("new")))
+    let second = Task { try await engine.text(server) }
+    #expect(await eventually { engine.activeTransfers == 2 })
+    gate.signal()
+    _ = try await first.value
+    #expect(try await second.value == "new")
   }
 
   @Test("Another certificate for the same key is presented too")
