@@ -22,6 +22,8 @@ public final class RotatingIdentity: Sendable {
   private struct Contents {
     var parts: TLSOptions.Identity.Parts
     var revision: UInt64 = 1
+    /// The latest contents that could be used, and the revision that they were read for.
+    var usable: (content: any AnyObject & Sendable, revision: UInt64)?
   }
 
   private let contents: Lock<Contents>
@@ -46,6 +48,20 @@ public final class RotatingIdentity: Sendable {
 
   /// The number of the current certificate, from 1.
   package var revision: UInt64 { contents.withLock(\.revision) }
+
+  /// The latest contents that could be used, as a transport has read them; `nil` before the first ones. They serve all
+  /// transports while a later certificate cannot be used.
+  package var usable: (any AnyObject & Sendable)? { contents.withLock(\.usable?.content) }
+
+  /// Stores contents that can be used, unless those of a later certificate are known.
+  ///
+  /// - Parameter revision: the number of the certificate, taken before it was read.
+  package func store(usable content: any AnyObject & Sendable, of revision: UInt64) {
+    contents.withLock { contents in
+      if let known = contents.usable, known.revision > revision { return }
+      contents.usable = (content, revision)
+    }
+  }
 
   /// The current certificate and its key.
   var parts: TLSOptions.Identity.Parts { contents.withLock(\.parts) }

@@ -10,15 +10,17 @@ final class CurlConnector: Connector, DialDelegate {
   private final class State: RouteState {
     let forwardProxy: ForwardProxy?
     private let hub: StreamHub
+    private let options: SharedOptions
     let keepsSessions: Bool
     /// The profile (options and trust) of the latest connection.
     var profile: StreamProfile?
     private var sessions: SessionShare?
     private var sessionsProfile: UInt64?
 
-    init(_ forwardProxy: ForwardProxy?, isTLS: Bool, _ hub: StreamHub) {
+    init(_ forwardProxy: ForwardProxy?, isTLS: Bool, _ options: SharedOptions, _ hub: StreamHub) {
       self.forwardProxy = forwardProxy
       self.hub = hub
+      self.options = options
       keepsSessions = isTLS || forwardProxy?.isTLS == true
     }
 
@@ -36,12 +38,19 @@ final class CurlConnector: Connector, DialDelegate {
     /// Returns whether requests must wait, at most once a second, until the files of TLS options have been checked for
     /// changes.
     func mustCheck(now: Int64) -> Bool {
-      guard let profile, profile.uses > 0 else { return false }
-      return profile.trust.files.mustLook(now: now)
+      profileInUse?.trust.files.mustLook(now: now) ?? false
+    }
+
+    /// The profile of the latest connection, or of the dials under way if that one is not in use any longer; `nil` if
+    /// there are none. The request may use a connection that is being dialed.
+    private var profileInUse: StreamProfile? {
+      if let profile, profile.uses > 0, !profile.trust.files.isOutdated { return profile }
+      guard let latest = hub.knownProfile(for: options), latest.uses > 0 else { return nil }
+      return latest
     }
 
     func check(until: Int64, _ proceed: @escaping () -> Void) {
-      guard let profile else { return proceed() }
+      guard let profile = profileInUse else { return proceed() }
       hub.fileReads.wait(for: nil, of: profile, until: until) { _ in proceed() }
     }
   }
@@ -60,7 +69,7 @@ final class CurlConnector: Connector, DialDelegate {
     return Route(
       key: proxy?.url ?? key.authority, origin: origin,
       proxy: proxy.map { ForwardingProxy(authorization: $0.authorization) },
-      state: State(proxy, isTLS: key.isTLS, hub))
+      state: State(proxy, isTLS: key.isTLS, options, hub))
   }
 
   // MARK: Dials

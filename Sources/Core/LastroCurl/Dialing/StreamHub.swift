@@ -393,9 +393,15 @@ final class StreamHub: LoopGuest {
     return shard
   }
 
+  /// Returns the latest profile for the options, which may be outdated; `nil` if there is none.
+  func knownProfile(for shared: SharedOptions) -> StreamProfile? {
+    if shared === settings.defaults, let defaultProfile { return defaultProfile }
+    return profiles[shared.options]
+  }
+
   func profile(for shared: SharedOptions) throws(TransportError) -> StreamProfile {
     let options = shared.options, areDefault = shared === settings.defaults
-    let known = areDefault && defaultProfile != nil ? defaultProfile : profiles[options]
+    let known = knownProfile(for: shared)
     if let known, known.trust.isCurrent { return known }
     if profiles.count >= Self.spareProfiles { profiles = profiles.filter { $0.value.uses > 0 } }
     let profile = try StreamProfile(options: options, settings: settings, poller: poller, turn: turnShare, after: known)

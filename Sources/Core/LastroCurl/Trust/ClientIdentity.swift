@@ -24,7 +24,18 @@ final class ClientIdentity: Sendable {
 
   /// Returns the identity that the files currently contain. Its users share it. The call may block.
   static func shared(_ source: TLSOptions.Identity) throws(TransportError) -> ClientIdentity {
-    try inUse.content(of: source, source.version) { () throws(TransportError) in try ClientIdentity(source) }
+    // Read before the identity, which may be replaced meanwhile.
+    let revision = source.rotation?.revision
+    let identity = try inUse.content(of: source, source.version) { () throws(TransportError) in
+      try ClientIdentity(source)
+    }
+    if let revision { source.rotation?.store(usable: identity, of: revision) }
+    return identity
+  }
+
+  /// Returns the latest usable identity of a rotating source, whichever connections it was read for.
+  static func lastUsable(of source: TLSOptions.Identity) -> ClientIdentity? {
+    source.rotation?.usable as? ClientIdentity
   }
 
   /// Reads the files. The call may block.

@@ -13,11 +13,17 @@ final class ExpiryLog: Sendable {
     _ = DetachedThread.start { Logger(label: "lastro.engine").warning("\(text)", metadata: metadata) }
   }
 
+  /// The key and the end of a certificate, which identify it. The whole chain would occupy memory for a day.
+  private struct Mark: Hashable {
+    let pin: SPKIHash
+    let end: Date
+  }
+
   /// The maximum number of certificates whose announcements are remembered. Beyond it, all are forgotten.
   private static let mostCertificates = 1_024
   private static let interval: TimeInterval = 86_400
 
-  private let announced = Lock([[UInt8]: Date]())
+  private let announced = Lock([Mark: Date]())
   private let write: @Sendable (String, Logger.Metadata) -> Void
 
   /// Creates a log.
@@ -28,10 +34,11 @@ final class ExpiryLog: Sendable {
   /// Announces the end of a certificate, if it is near and was not announced in the last 24 hours.
   func note(_ identity: ClientIdentity, at now: Date = .now) {
     guard let expiry = identity.expiry, expiry.isAnnounced(at: now) else { return }
+    let mark = Mark(pin: identity.leaf.pin, end: expiry.end)
     let isDue = announced.withLock { announced in
-      if let last = announced[identity.certificate], now < last + Self.interval { return false }
+      if let last = announced[mark], now < last + Self.interval { return false }
       if announced.count >= Self.mostCertificates { announced = [:] }
-      announced[identity.certificate] = now
+      announced[mark] = now
       return true
     }
     guard isDue else { return }

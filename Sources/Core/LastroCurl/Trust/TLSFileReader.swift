@@ -116,6 +116,12 @@ enum TLSFileReader {
     do throws(TransportError) {
       return .new(try ClientIdentity.shared(identity.source))
     } catch {
+      // A replacement that cannot be used is ignored, also by connections that had not read the one before.
+      if let last = ClientIdentity.lastUsable(of: identity.source),
+        !identity.known.contains(where: { $0 == last.version })
+      {
+        return .new(last)
+      }
       return .unusable(error, version)
     }
   }

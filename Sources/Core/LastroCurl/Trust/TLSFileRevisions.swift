@@ -8,8 +8,11 @@ internal import LastroSupport
 /// Numbers that change when files of TLS options do, for callers that keep connections over a dialer.
 final class TLSFileRevisions: Sendable {
   private struct Entry {
-    var number: UInt64 = 0
+    /// Numbers are unique: objects made under a number that was dropped are outdated.
+    var number = StreamID.next()
     var version: FileVersion?
+    /// Whether a check has ended, so that a version that differs is a change.
+    var isKnown = false
     var nextLook = Int64.min
     var isLooking = false
   }
@@ -70,11 +73,14 @@ final class TLSFileRevisions: Sendable {
   /// Records the result of a check.
   private func note(_ version: FileVersion?, of paths: [String]) {
     entries.withLock { entries in
-      entries[paths]?.isLooking = false
-      guard let version, entries[paths]?.version != version else { return }
-      entries[paths]?.version = version
-      // Use a new number: objects made under a dropped number are outdated.
-      entries[paths]?.number = StreamID.next()
+      guard var entry = entries[paths] else { return }
+      if let version, entry.version != version {
+        if entry.isKnown { entry.number = StreamID.next() }
+        entry.version = version
+      }
+      entry.isLooking = false
+      entry.isKnown = true
+      entries[paths] = entry
     }
   }
 }

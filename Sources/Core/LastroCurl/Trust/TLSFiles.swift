@@ -18,8 +18,9 @@ final class TLSFiles {
   /// The latest versions that made no difference: they are unusable, or their contents are the same.
   private var seenRoots: FileVersion?
   private var seenIdentities: [TLSOptions.Identity: FileVersion] = [:]
-  /// The identities of the predecessor. They are retained because contents of pipes cannot be read again.
-  private let inherited: [ClientIdentity]
+  /// The identities of the predecessors. They are used while the files are unusable, and contents of pipes cannot be
+  /// read again.
+  private let inherited: [TLSOptions.Identity: ClientIdentity]
   private(set) var isOutdated = false
   /// The rotating identities in use, and the sum of their revisions at the latest check.
   private var rotations: [RotatingIdentity] = []
@@ -31,7 +32,7 @@ final class TLSFiles {
 
   init(_ options: TLSOptions, after predecessor: TLSFiles? = nil) {
     self.options = options
-    inherited = predecessor.map { Array($0.identities.values) } ?? []
+    inherited = predecessor.map { $0.inherited.merging($0.identities) { $1 } } ?? [:]
   }
 
   func identity(_ source: TLSOptions.Identity) -> ClientIdentity? { identities[source] }
@@ -67,15 +68,24 @@ final class TLSFiles {
     }
     for (source, finding) in answer.identities {
       switch finding {
-      case .new(let identity):
-        guard identities[source] == nil else { continue }
-        identities[source] = identity
-        if let rotation = source.rotation { rotations.append(rotation) }
-      case .unusable(let error, _): failure = failure ?? error
+      case .new(let identity): add(identity, of: source)
+      case .unusable(let error, let version):
+        if let earlier = inherited[source] {
+          seenIdentities[source] = version
+          add(earlier, of: source)
+        } else {
+          failure = failure ?? error
+        }
       }
     }
     scheduleLook(now: now)
     if let failure { throw failure }
+  }
+
+  private func add(_ identity: ClientIdentity, of source: TLSOptions.Identity) {
+    guard identities[source] == nil else { return }
+    identities[source] = identity
+    if let rotation = source.rotation { rotations.append(rotation) }
   }
 
   // MARK: Looking again

@@ -59,7 +59,8 @@ public final class NetworkConnection: Connection {
   /// Waits until a new connection would use another client certificate than this one, or other trust rules: files of
   /// TLS options have changed, a `RotatingIdentity` was replaced, or pins were. Open another connection then.
   ///
-  /// The rules are checked every 5 s while a task waits. The wait keeps the connection alive.
+  /// The rules are checked every 5 s while a task waits. Files are checked at most once a second, separately for new
+  /// connections, so wait for a second before you open another one. The wait keeps the connection alive.
   ///
   /// - Returns: true if the connection is outdated; false once it has failed or was cancelled.
   /// - Throws: `ECANCELED` in a cancelled task.

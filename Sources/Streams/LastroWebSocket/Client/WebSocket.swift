@@ -80,8 +80,8 @@ public final class WebSocket: Sendable {
   /// socket: a server may end it when its certificate expires. `WebSocketConfiguration.reconnectsWhenOutdated` does so
   /// automatically.
   ///
-  /// The rules are checked every 5 s while a task waits, and files at most once a second for all sockets. The wait keeps
-  /// the socket open.
+  /// The rules are checked every 5 s while a task waits. Files are checked at most once a second, separately for new
+  /// connections, so wait for a second before you connect again. The wait keeps the socket open.
   ///
   /// - Returns: true if the socket is outdated; false once it has ended.
   /// - Throws: `cancelled` in a cancelled task.
@@ -271,5 +271,10 @@ public final class WebSocket: Sendable {
   }
 
   /// Cuts the connection immediately, without a Close frame. Idempotent.
-  public func cut() { core.change { $0.session.cut(now: $1) } }
+  public func cut() {
+    core.change { state, now in
+      state.endedByApplication()
+      state.session.cut(now: now)
+    }
+  }
 }

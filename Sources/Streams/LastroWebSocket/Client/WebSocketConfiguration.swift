@@ -77,7 +77,8 @@ public struct WebSocketConfiguration: Sendable {
 
   /// Whether a socket of ``WebSocketClient/reconnecting(to:headers:policy:stableAfter:onReopen:)`` is closed with code
   /// 1001 and replaced by another when its client certificate or trust rules have changed; see
-  /// ``WebSocket/waitUntilOutdated()``. It does not count as a loss. Default false.
+  /// ``WebSocket/waitUntilOutdated()``. A socket stays open for at least 5 s, and the next one is opened after a random
+  /// delay of 1.1 to 3 s. It does not count as a loss. Default false.
   public var reconnectsWhenOutdated = false
 
   /// Creates the default configuration.

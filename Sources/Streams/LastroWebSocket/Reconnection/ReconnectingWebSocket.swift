@@ -2,7 +2,6 @@
 
 internal import Lastro
 internal import LastroSupport
-internal import Synchronization
 
 /// A sequence of sockets and waits; see ``WebSocketClient/reconnecting(to:headers:policy:stableAfter:onReopen:)``.
 struct ReconnectingWebSocket: AsyncSequence, Sendable {
@@ -50,7 +49,7 @@ extension ReconnectingWebSocket.AsyncIterator {
     if let socket {
       guard let last = await socket.core.lastState() else { throw .cancelled }
       self.socket = nil
-      return try socket.core.isReplaced.load(ordering: .relaxed) ? replaced(last) : ended(last)
+      return try socket.core.change { state, _ in state.isReplaced } ? replaced(last) : ended(last)
     }
     if let delay {
       do { try await time.sleep(delay) } catch { throw .cancelled }
@@ -82,17 +81,19 @@ extension ReconnectingWebSocket.AsyncIterator {
     return socket
   }
 
-  /// Begins the replacement of an outdated socket, which is no loss.
+  /// Begins the replacement of an outdated socket, which is no loss. It takes more than a second, after which a dial
+  /// checks files again. The delay is random, because files change for many sockets at once.
   private mutating func replaced(_ last: WebSocketState) -> WebSocketClient.Event {
     state = .empty
-    delay = .zero
+    let wait = Duration.milliseconds(1_100) + .milliseconds(1_900) * rules.client.stack.randomSource.unit()
+    delay = wait
     let cause: WebSocketError =
       switch last {
       case .closed(let close): .closed(close)
       case .failed(let error): error
       case .open, .closing: .closed(nil)
       }
-    return .waiting(for: .zero, because: cause, attempt: 1)
+    return .waiting(for: wait, because: cause, attempt: 1)
   }
 
   private mutating func ended(_ last: WebSocketState) throws(WebSocketError) -> WebSocketClient.Event? {

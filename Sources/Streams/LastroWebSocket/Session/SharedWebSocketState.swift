@@ -39,6 +39,9 @@ struct SharedWebSocketState: ~Copyable {
   var tasks: [Task<Void, Never>] = []
   /// The states so far: at most three.
   private(set) var history = RecentElements<WebSocketState>(capacity: 3)
+  /// Whether the socket was closed because it is outdated, and the application did not end it meanwhile, so that
+  /// another replaces it.
+  private(set) var isReplaced = false
   private(set) var receivedPings = RecentElements<Data>(capacity: 16)
   private let keepAlive: Duration?
   /// The error that broke the stream; an error in writing takes precedence over one in reading.
@@ -52,6 +55,16 @@ struct SharedWebSocketState: ~Copyable {
   }
 
   var current: WebSocketState { history.last ?? .open }
+
+  /// Begins to close a socket that is outdated. A socket that either side has begun to close is not replaced.
+  mutating func closeOutdated(_ code: WebSocketCloseCode, reason: String, now: Duration) {
+    guard case .open = current else { return }
+    isReplaced = true
+    session.close(code: code.rawValue, reason: reason, now: now)
+  }
+
+  /// Records that the application closes or cuts the socket. Once it has ended, that has no effect.
+  mutating func endedByApplication() { if !current.isTerminal { isReplaced = false } }
 
   /// The error for a call that comes too late.
   var refusal: WebSocketError {

@@ -3,7 +3,6 @@
 internal import Lastro
 internal import LastroSupport
 internal import LastroWire
-internal import Synchronization
 
 extension WebSocketCore {
   /// The interval between checks whether a socket is outdated.
@@ -34,12 +33,15 @@ extension WebSocketCore {
     return last
   }
 
-  /// Closes the socket once it is outdated, in a task that ends with it.
+  /// Closes the socket once it is outdated, in a task that ends with it. The first check takes place after 5 s, so that
+  /// files that change all the time do not cause a storm of connections.
   func closeWhenOutdated() {
     run { [self] in
+      do { try await time.sleep(Self.outdatingInterval) } catch { return }
       guard (try? await waitUntilOutdated()) == true else { return }
-      isReplaced.store(true, ordering: .relaxed)
-      _ = try? await close(.goingAway, "the client certificate or the trust rules have changed")
+      change {
+        $0.closeOutdated(.goingAway, reason: "the client certificate or the trust rules have changed", now: $1)
+      }
     }
   }
 }

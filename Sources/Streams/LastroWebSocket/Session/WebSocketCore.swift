@@ -28,8 +28,6 @@ final class WebSocketCore: Sendable {
   let isCompressing: Bool
   private let random: RandomSource
   let time: TimeSource
-  /// Whether the socket was closed because it is outdated, so that another replaces it.
-  let isReplaced = Atomic<Bool>(false)
   private let contents: Lock<Contents>
   private let lastID = Atomic<UInt64>(0)
 
@@ -219,7 +217,10 @@ final class WebSocketCore: Sendable {
   }
 
   func close(_ code: WebSocketCloseCode?, _ reason: String) async throws(WebSocketError) -> WebSocketClose {
-    change { $0.session.close(code: code?.rawValue, reason: reason, now: $1) }
+    change { state, now in
+      state.endedByApplication()
+      state.session.close(code: code?.rawValue, reason: reason, now: now)
+    }
     return try await ended()
   }
 

@@ -55,6 +55,20 @@ struct ExpiryLogTests {
     #expect(lines.events.map { $0.metadata["subject"] } == ["CN=one", "CN=two"])
   }
 
+  @Test("A certificate is announced once, however its chain is written, and again if its key gets another end")
+  func sameLeaf() throws {
+    let now = Date.now
+    let first = try authority.issue(hosts: [], commonName: "client", days: -300...3)
+    let later = try authority.issue(
+      hosts: [], commonName: "client", days: -300...4, privateKeyPEM: first.privateKeyPEM)
+    for (chain, count) in [(first.chainPEM, 1), (first.chainPEM + "\nroot\n", 1), (later.chainPEM, 2)] {
+      let options = TLSOptions.Identity(
+        certificate: .bytes(Array(chain.utf8)), key: .bytes(Array(first.privateKeyPEM.utf8)))
+      log.note(try ClientIdentity.shared(options), at: now)
+      #expect(lines.events.count == count)
+    }
+  }
+
   @Test("A connection reports for how long its client certificate is valid")
   func connections() async throws {
     let lab = try TestAuthority()

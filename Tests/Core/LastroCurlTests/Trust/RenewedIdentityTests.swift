@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CurlSupport
+import Dispatch
 import FoundationEssentials
 import HTTPTypes
 import Lastro
@@ -182,6 +183,60 @@ struct RenewedIdentityTests {
     #expect(try await engine.text(server) == "new")
   }
 
+  @Test("An unusable replacement is ignored by other options and new stacks too, until a usable one follows")
+  func unusableElsewhere() async throws {
+    let server = try server()
+    rotating.replace(with: .pem(try issue("old")))
+    let engine = try transport(.engine, .application)
+    #expect(try await engine.text(server) == "old")
+    rotating.replace(with: .init(certificate: .bytes(Array("no PEM".utf8))))
+    let other = lab.options {
+      $0.tls.identity = identity(.application)
+      $0.tls.maximumVersion = .v1_3
+    }
+    let transports = try [engine] + [Way.engine, .curlDialer, .tlsDialer].map { try transport($0, .application) }
+    #expect(try await engine.text(server, other) == "old")
+    for transport in transports { #expect(try await transport.text(server) == "old") }
+    rotating.replace(with: .pem(try issue("new")))
+    #expect(try await engine.text(server, other) == "new")
+    for transport in transports { #expect(try await transport.text(server) == "new") }
+  }
+
+  @Test("A rotating identity whose first certificate is unusable fails requests until it is replaced")
+  func unusableFirst() async throws {
+    let server = try server()
+    rotating.replace(with: .init(certificate: .bytes(Array("no PEM".utf8))))
+    for way in [Way.engine, .curlDialer, .tlsDialer] {
+      let transport = try transport(way, .application)
+      await #expect(throws: TransportError.self) { try await transport.text(server) }
+    }
+    rotating.replace(with: .pem(try issue("usable")))
+    #expect(try await transport(.engine, .application).text(server) == "usable")
+  }
+
+  @Test("A pair that does not match stays unused when the trusted roots change at the same time")
+  func rootsAndHalf() async throws {
+    let server = try server()
+    try write(issue("old"))
+    try directory.write(lab.authority.rootPEM, to: "roots.pem")
+    let engine = try CurlTransport.with {
+      $0.connection = lab.options {
+        $0.tls.roots = .file(directory.file("roots.pem"))
+        $0.tls.identity = identity(.files)
+      }
+    }
+    #expect(try await engine.text(server) == "old")
+    let new = try issue("new")
+    try directory.write(new.privateKeyPEM, to: "client.key")
+    try directory.write(lab.authority.rootPEM + CertificateAuthority().rootPEM, to: "roots.pem")
+    try await lookAgain()
+    #expect(try await engine.text(server) == "old")
+    #expect(server.acceptedConnections == 2)
+    try directory.write(new.chainPEM, to: "client.pem")
+    try await lookAgain()
+    #expect(try await engine.text(server) == "new")
+  }
+
   @Test("A rotating identity that is replaced by an equal one keeps its connections")
   func equal() async throws {
     let server = try server()
@@ -240,6 +295,34 @@ struct RenewedIdentityTests {
     try directory.write(new.chainPEM, to: "client.pem")
     try await lookAgain()
     #expect(try await transport.text(server) == "new")
+  }
+
+  @Test("A request that begins after a replacement uses no connection that is being dialed with the old certificate")
+  func replacedDuringDial() async throws {
+    let server = try server()
+    rotating.replace(with: .pem(try issue("old")))
+    let gate = DispatchSemaphore(value: 0)
+    defer { gate.signal() }
+    // The dial has begun when the proxy reads its request.
+    let proxy = try LoopbackServer.tunnel { request in
+      if request.connection == 1 { gate.wait() }
+      return nil
+    }
+    let engine = try CurlTransport.with {
+      $0.connectionsPerHost = 1
+      $0.connection = lab.options {
+        $0.tls.identity = identity(.application)
+        $0.proxy = .url(proxy.baseURL)
+      }
+    }
+    let first = Task { try await engine.text(server) }
+    #expect(await eventually { proxy.acceptedConnections == 1 })
+    rotating.replace(with: .pem(try issue("new")))
+    let second = Task { try await engine.text(server) }
+    #expect(await eventually { engine.activeTransfers == 2 })
+    gate.signal()
+    _ = try await first.value
+    #expect(try await second.value == "new")
   }
 
   @Test("Another certificate for the same key is presented too")

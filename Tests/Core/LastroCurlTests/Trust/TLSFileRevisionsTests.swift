@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import LastroSupport
 import TestSupport
 import Testing
 
@@ -16,11 +17,32 @@ struct TLSFileRevisionsTests {
       gate.wait()
       return nil
     }
-    #expect(first == 0)
-    #expect(revisions.number(["a"], .max) { FileVersion([]) } == 0)
-    #expect(revisions.number(["b"], 0) { FileVersion([]) } != 0)
+    #expect(revisions.number(["a"], .max) { FileVersion([]) } == first)
+    #expect(revisions.number(["b"], 0) { FileVersion([]) } != first)
     gate.signal()
-    #expect(await eventually { revisions.number(["a"], .max) { FileVersion([]) } != 0 })
+    #expect(await eventually { revisions.number(["a"], .max) { FileVersion([]) } != first })
+  }
+
+  @Test("The first check of files is no change, even if its caller has not waited for it")
+  func lateFirstLook() async {
+    let revisions = TLSFileRevisions()
+    let gate = DispatchSemaphore(value: 0)
+    let first = revisions.number(["a"], 0) {
+      gate.wait()
+      return FileVersion([])
+    }
+    gate.signal()
+    let isChecked = Lock(false)
+    func next(_ version: FileVersion?) -> UInt64 {
+      revisions.number(["a"], .max) {
+        isChecked.withLock { $0 = true }
+        return version
+      }
+    }
+    #expect(await eventually { next(FileVersion([])) == first && isChecked.withLock(\.self) })
+    #expect(next(FileVersion([])) == first)
+    #expect(next(nil) == first)
+    #expect(next(FileVersion(["/"])) != first)
   }
 
   @Test("A revision that was discarded is not issued again")

@@ -27,6 +27,8 @@ struct EventReader<APIError: Error>: Sendable {
   private var schedule = ReconnectionSchedule()
   /// The time from which on the client certificate is checked again.
   private var nextIdentityCheck = Duration.zero
+  /// The wait before the connection that replaces an outdated one; `nil` if the connection was not ended for that.
+  private var replacementWait: Duration?
   private var isOver = false
 
   /// - Parameters:
@@ -121,7 +123,11 @@ struct EventReader<APIError: Error>: Sendable {
       }
       // An orderly end is not a failure if another connection follows.
       stream?.body.finish()
-      try await pause(after: loss, limit: failures)
+      if let wait = replacementWait.take() {
+        try await rest(wait, because: nil)
+      } else {
+        try await pause(after: loss, limit: failures)
+      }
     }
   }
 }
@@ -224,7 +230,13 @@ extension EventReader {
       wait = max(wait, asked)
     }
     if let left = timeLeft, wait >= left { throw loss ?? (left > .zero ? tooLate(wait) : outOfTime) }
-    let reason = loss?.erased.bodiless
+    try await rest(wait, because: loss?.erased.bodiless)
+  }
+
+  /// Waits before the next connection, and reports that.
+  private func rest(
+    _ wait: Duration, because reason: HTTPFetchError<any Error>?
+  ) async throws(HTTPFetchError<APIError>) {
     lease.board.change { $0.post(.waiting(for: wait, because: reason)) }
     do {
       if wait > .zero { try await time.sleep(wait) }
@@ -264,6 +276,11 @@ extension EventReader {
     let now = time.now()
     guard now >= nextIdentityCheck else { return false }
     nextIdentityCheck = now + Self.identityInterval
-    return call.identityRevisions(for: facts.connection) != facts.identityRevisions
+    let wait = schedule.replacementWait(random: call.configuration.randomSource.unit())
+    // A connection that would begin too late would end the stream early.
+    if let left = timeLeft, left <= wait { return false }
+    guard call.identityRevisions(for: facts.connection) != facts.identityRevisions else { return false }
+    replacementWait = wait
+    return true
   }
 }

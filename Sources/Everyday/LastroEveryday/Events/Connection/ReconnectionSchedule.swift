@@ -22,6 +22,14 @@ struct ReconnectionSchedule: Sendable {
 
   mutating func resetLosses() { losses = 0 }
 
+  /// Returns the wait before a connection that replaces an outdated one, which is no loss. It is longer than a second,
+  /// after which files of client certificates are checked again, and at least the base.
+  ///
+  /// - Parameter unit: a random number from 0 up to, but not including, 1.
+  func replacementWait(random unit: Double) -> Duration {
+    max(base + base * unit, .milliseconds(1_100) + .milliseconds(1_900) * unit)
+  }
+
   /// Counts a loss, and returns the wait after it.
   ///
   /// - Parameter unit: a random number from 0 up to, but not including, 1.
