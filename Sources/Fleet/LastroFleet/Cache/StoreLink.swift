@@ -100,28 +100,28 @@ final class StoreLink: Sendable {
 
   private func succeeded(_ value: StoredValue, isChange: Bool) {
     let date = time.sinceEpoch()
-    let isBack = state.withLock { state in
+    let change: StoreChange? = state.withLock { state in
       state.offset = value.time - date
-      guard state.health.succeeded(isChange: isChange) == .back else { return false }
+      guard state.health.succeeded(isChange: isChange) == .back else { return nil }
       state.returns += 1
-      state.note = TransferFacts.Note("fleet", detail: "store_back", text: "the store of \(what) is back")
-      return true
+      let change = StoreChange.back(what)
+      state.note = change.note
+      return change
     }
-    if isBack { logger.notice("the store of \(what) is back") }
+    change?.log(to: logger)
   }
 
   private func failed(_ error: FleetStoreError, isChange: Bool) {
     let jitter = random.unit()
     let isRefusal = isChange && error.code == .refused
-    let text =
-      isRefusal
-      ? "the store of \(what) refuses changes, and new responses are not shared"
-      : "the store of \(what) is lost, and nothing is shared"
+    let consequence =
+      isRefusal ? "refuses changes, and new responses are not shared" : "is lost, and nothing is shared"
+    let change = StoreChange.lost(what, consequence, because: error)
     let isNew = state.withLock { state in
       guard state.health.failed(isRefusal: isRefusal, now: time.now(), jitter: jitter) == .lost else { return false }
-      state.note = TransferFacts.Note("fleet", detail: "store_lost", text: text)
+      state.note = change.note
       return true
     }
-    if isNew { logger.warning("\(text): \(error)") }
+    if isNew { change.log(to: logger) }
   }
 }

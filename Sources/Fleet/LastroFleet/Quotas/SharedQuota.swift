@@ -176,30 +176,26 @@ final class SharedQuota: SharedPace {
     let terms = state.withLock { $0.machine.terms }
     let result = await exchange(request, terms)
     let jitter = random.unit()
-    let change: String? = state.withLock { state in
+    let change: StoreChange? = state.withLock { state in
       let now = time.now()
       switch result {
       case .success(let reply):
         let wasLost = state.machine.exchanged(request, reply, start: start, now: now, jitter: jitter)
         guard wasLost else { return nil }
-        let text = "the store of the shared quota \(name) is back"
-        state.note = TransferFacts.Note("fleet", detail: "store_back", text: text)
-        return text
+        let change = StoreChange.back("the shared quota \(name)")
+        state.note = change.note
+        return change
       case .failure(let failure):
         var cause: FleetStoreError?
         if case .store(let error) = failure { cause = error }
         let isNew = state.machine.failed(request, isLost: cause != nil, now: now, jitter: jitter)
         guard let cause, isNew else { return nil }
-        let text = "the store of the shared quota \(name) is lost, \(terms.withoutStore)"
-        state.note = TransferFacts.Note("fleet", detail: "store_lost", text: text)
-        return "\(text): \(cause)"
+        let change = StoreChange.lost("the shared quota \(name)", "is lost, \(terms.withoutStore)", because: cause)
+        state.note = change.note
+        return change
       }
     }
-    if let change, case .success = result {
-      logger.notice("\(change)")
-    } else if let change {
-      logger.warning("\(change)")
-    }
+    change?.log(to: logger)
     act()
   }
 

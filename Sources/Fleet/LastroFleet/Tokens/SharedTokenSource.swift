@@ -224,8 +224,9 @@ final class SharedTokenSource: AccessTokenSource {
     }
     if isFirst {
       let consequence = settings.refreshesAlone ? "is refreshed by this instance alone" : "is not refreshed"
-      settings.logger.warning(
-        "the store of the shared token \(settings.name) is lost, and the token \(consequence): \(error)")
+      let change = StoreChange.lost(
+        "the shared token \(settings.name)", "is lost, and the token \(consequence)", because: error)
+      change.log(to: settings.logger)
     }
     guard settings.refreshesAlone else { throw error }
     let now = storeTime()
@@ -250,7 +251,7 @@ final class SharedTokenSource: AccessTokenSource {
       defer { state.isLost = false }
       return state.isLost
     }
-    if wasLost { settings.logger.notice("the store of the shared token \(settings.name) is back") }
+    if wasLost { StoreChange.back("the shared token \(settings.name)").log(to: settings.logger) }
   }
 
   /// Returns the store's time as far as it is known, and otherwise the system's.

@@ -142,7 +142,7 @@ final class SharedVerdicts: SharedCircuits {
     let (change, answers, turn, next) = state.withLock { state in
       let now = time.now()
       var turn: ProbeTurn?
-      var change: String?
+      var change: StoreChange?
       switch result {
       case .success(let (reply, hasWritten)):
         state.circuits[due.place].machine.exchanged(due.request, reply, start: due.start, now: now, jitter: jitter)
@@ -164,11 +164,7 @@ final class SharedVerdicts: SharedCircuits {
       return (change, answers, turn, state.due(due.place, now))
     }
     for answer in answers { if let turn { answer.give(turn) } }
-    if let change, case .success = result {
-      logger.notice("\(change)")
-    } else if let change {
-      logger.warning("\(change)")
-    }
+    change?.log(to: logger)
     perform(next)
   }
 
@@ -220,23 +216,24 @@ extension SharedVerdicts.State {
     circuits[place].machine.exchange(now: now).map { SharedVerdicts.Due(place: place, request: $0, start: now) }
   }
 
-  /// Records that the store was reached. Returns the text for the log if it was lost before.
-  fileprivate mutating func reached(_ name: String, hasWritten: Bool, _ now: Duration) -> String? {
+  /// Records that the store was reached. Returns the change if it was lost before.
+  fileprivate mutating func reached(_ name: String, hasWritten: Bool, _ now: Duration) -> StoreChange? {
     if !hasWritten, let changeFailed, now - changeFailed < SharedVerdicts.doubt { return nil }
     changeFailed = nil
     guard isLost else { return nil }
     isLost = false
-    let text = "the store of the shared circuits \(name) is back"
-    note = TransferFacts.Note("fleet", detail: "store_back", text: text)
-    return text
+    let change = StoreChange.back("the shared circuits \(name)")
+    note = change.note
+    return change
   }
 
-  /// Records that the store was not reached. Returns the text for the log if that is new.
-  fileprivate mutating func lost(_ cause: FleetStoreError, _ name: String) -> String? {
+  /// Records that the store was not reached. Returns the change if that is new.
+  fileprivate mutating func lost(_ cause: FleetStoreError, _ name: String) -> StoreChange? {
     guard !isLost else { return nil }
     isLost = true
-    let text = "the store of the shared circuits \(name) is lost, \(SharedVerdicts.withoutStore)"
-    note = TransferFacts.Note("fleet", detail: "store_lost", text: text)
-    return "\(text): \(cause)"
+    let change = StoreChange.lost(
+      "the shared circuits \(name)", "is lost, \(SharedVerdicts.withoutStore)", because: cause)
+    note = change.note
+    return change
   }
 }

@@ -17,25 +17,15 @@ struct SharedCacheSimulationTests {
   private func run(
     seconds: Int, isShared: Bool = true, faults: [SimulatedFault] = [], whileDown: Range<Int> = 0..<0
   ) async throws -> SimulationTrace {
-    let shared = Lock<(store: MemoryFleetStore, start: Duration)?>(nil)
+    let stores = SimulatedStore()
     let simulation = Simulation(limit: .seconds(120)) { world in
       try world.server("https://api.example") { _ in
         try await Task.sleep(for: .milliseconds(100))
         return LoopbackResponse(headers: ["Cache-Control": "max-age=10"], body: Array("fine".utf8))
       }
       world.machine("shop", count: Self.count) { machine in
-        let time = machine.timeSource, random = machine.randomSource
-        let (store, start) = shared.withLock { shared in
-          let made =
-            shared
-            ?? (
-              MemoryFleetStore(now: { time.sinceEpoch() }) {
-                try? await Task.sleep(for: .microseconds(Int64(random.next() % 1000)))
-              }, time.now()
-            )
-          shared = made
-          return made
-        }
+        let time = machine.timeSource
+        let (store, start) = stores.shared(by: machine)
         var configuration = StackConfiguration()
         configuration.cache =
           isShared

@@ -17,22 +17,12 @@ struct QuotaStackTests {
   private func run(
     _ whenUnshared: WhenUnshared, faults: [SimulatedFault] = [], whileDown: Range<Int> = 0..<0
   ) async throws -> SimulationTrace {
-    let shared = Lock<(store: MemoryFleetStore, start: Duration)?>(nil)
+    let stores = SimulatedStore()
     let simulation = Simulation(limit: .seconds(120)) { world in
       try world.server("https://api.example") { _ in .text("") }
       world.machine("shop", count: Self.instances) { machine in
         let time = machine.timeSource, random = machine.randomSource
-        let (store, start) = shared.withLock { shared in
-          let made =
-            shared
-            ?? (
-              MemoryFleetStore(now: { time.sinceEpoch() }) {
-                try? await Task.sleep(for: .microseconds(Int64(random.next() % 1000)))
-              }, time.now()
-            )
-          shared = made
-          return made
-        }
+        let (store, start) = stores.shared(by: machine)
         let pacer = try Pacer(perSecond: 30, burst: 60, random: random).shared(
           in: store, as: "api", whenUnshared: whenUnshared,
           logger: Logger(label: "fleet") { _ in SwiftLogNoOpLogHandler() })
