@@ -114,7 +114,7 @@ let package = Package(
 
     // What services add to fetches: events, forms, pages, cookies, cache, files, names. May not know the engine, streams
     // nor metrics.
-    Floor.everyday.target("LastroEveryday", ["Lastro", "LastroSupport", "LastroWire", httpTypes]),
+    Floor.everyday.target("LastroEveryday", ["Lastro", "LastroSupport", "LastroWire", httpTypes, logging]),
     Floor.everyday.shim("CLastroSQLite", links: "sqlite3"),
     // The cache's store on disk, a product of its own: a program that does not use it needs no SQLite.
     Floor.everyday.target(

@@ -29,7 +29,7 @@ public struct RequestBody: Sendable {
   /// The source of the bytes.
   public let source: Source
   /// The type of the body. It is sent as `Content-Type` if the request has no such field.
-  public let contentType: String?
+  public private(set) var contentType: String?
   /// The secrets in the body, which are masked wherever the request is described. Default none.
   public let secrets: [Secret]
   /// Returns the fields to send after a stream of unknown length (RFC 9110 §6.5). It is called after the last chunk was
@@ -102,6 +102,14 @@ extension RequestBody {
     let collector = SecretCollector()
     let data = try SecretCollector.$current.withValue(collector) { try encoder.encode(value) }
     return RequestBody(source: .bytes(data), contentType: "application/json", secrets: collector.secrets)
+  }
+
+  /// Returns the body with another type.
+  package func ofType(_ type: String) -> RequestBody {
+    var body = self
+    body.contentType = type
+    if let reencode { body.reencode = { try reencode($0).ofType(type) } }
+    return body
   }
 
   /// Returns the body as the encoder of the current call's stack writes it, if the body was made outside the call and

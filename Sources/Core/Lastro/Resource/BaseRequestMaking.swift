@@ -31,7 +31,7 @@ public struct BaseRequestMaking<Request: Sendable>: Sendable {
   }
 
   /// Returns a copy that applies `change` to each request that is made.
-  func changing(_ change: @escaping @Sendable (inout Request) -> Void) -> Self {
+  package func changing(_ change: @escaping @Sendable (inout Request) -> Void) -> Self {
     @Sendable func changed(_ request: Request) -> Request {
       var request = request
       change(&request)
