@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreMetrics
+import HTTPTypes
 import Lastro
 import LastroSupport
 
@@ -155,15 +156,18 @@ final class MetricsObserver: FetchObserver {
     var errorType: String?
     var ledger: AttemptLedger?
     var count: Int
+    let announced: Bool
     switch result {
     case .success(let response):
       isOpen = event.isStream
       count = response.attempts.count
+      announced = response.announcesEnd
     case .failure(let error):
       endOpenRequest(event)
       errorType = HTTPAttributes.errorType(of: error)
       count = error.attempts.count
       ledger = error.ledger
+      announced = error.response?.announcesEnd == true
     }
     let call = calls.withLock { isOpen ? $0[event.callID] : $0.removeValue(forKey: event.callID) }
     guard let call else { return }
@@ -174,6 +178,7 @@ final class MetricsObserver: FetchObserver {
     attributes.errorType = errorType
     instruments.record((event.time - call.start).inSeconds, "lastro.client.call.duration", attributes)
     instruments.record(Double(count), "lastro.client.attempts", attributes)
+    if announced { instruments.count("lastro.client.deprecated", attributes) }
   }
 
   private func metric(_ request: HTTPAttributes) -> MetricAttributes {
@@ -213,5 +218,12 @@ extension MetricsObserver {
       attributes.own = .init(name: "http.connection.state", value: state.rawValue)
       instruments.add(amount, "http.client.open_connections", attributes)
     }
+  }
+}
+
+extension ResourceResponse {
+  /// Whether the server announces that the resource is deprecated (RFC 9745) or will end (RFC 8594).
+  fileprivate var announcesEnd: Bool {
+    [HTTPField.Name("Deprecation"), HTTPField.Name("Sunset")].contains { $0.map { headerFields[$0] != nil } ?? false }
   }
 }

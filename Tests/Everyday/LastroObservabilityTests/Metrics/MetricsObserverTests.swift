@@ -173,6 +173,21 @@ struct MetricsObserverTests {
     #expect(values("lastro.client.attempts", Self.base + [("error.type", "503")]) == [1, 3])
   }
 
+  @Test("Calls to deprecated resources are counted, whether they succeed or fail")
+  func deprecated() async throws {
+    let (deprecation, sunset) = (
+      try #require(HTTPField.Name("Deprecation")), try #require(HTTPField.Name("Sunset"))
+    )
+    let stack = stack(
+      .respond(status: 200, headers: [deprecation: "@1688169599"]), .respond(status: 200),
+      .respond(status: 404, headers: [sunset: "Sun, 30 Jun 2024 23:59:59 GMT"]))
+    for _ in 1...3 { _ = try? await stack.fetch(.test()) }
+    let counters = metrics.counters(label: "lastro.client.deprecated", dimensions: Self.base)
+    #expect(counters.flatMap(\.values) == [1])
+    let failed = metrics.counters(label: "lastro.client.deprecated", dimensions: Self.base + [("error.type", "404")])
+    #expect(failed.flatMap(\.values) == [1])
+  }
+
   @Test("A token that cannot be fetched is reported with the request that needs it")
   func tokenUnavailable() async throws {
     let tokens = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed))
