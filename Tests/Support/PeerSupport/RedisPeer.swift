@@ -54,6 +54,26 @@ package final class RedisPeer: Sendable {
     }
   }
 
+  /// Starts a sentinel that monitors a server under the name `fleet`, and replaces it a second after it was lost.
+  ///
+  /// - Parameter further: further lines of its configuration.
+  package static func startSentinel(of primary: RedisPeer, _ further: String...) async throws -> RedisPeer {
+    try await attempting {
+      let directory = try PeerDirectory()
+      let port = try Loopback.freePort()
+      let lines = [
+        "bind 127.0.0.1", "port \(port)", "dir \(directory.path)",
+        "sentinel monitor fleet 127.0.0.1 \(primary.port) 1", "sentinel down-after-milliseconds fleet 1000",
+        "sentinel failover-timeout fleet 1000",
+      ]
+      // It writes to its file.
+      let file = try directory.write((lines + further).joined(separator: "\n") + "\n", to: "sentinel.conf")
+      let arguments = [file, "--sentinel"]
+      let process = try await launch(arguments, in: directory, port: port)
+      return RedisPeer(port: port, directory: directory, arguments: arguments, process: process)
+    }
+  }
+
   private static func launch(
     _ arguments: [String], in directory: PeerDirectory, port: Int
   ) async throws -> PeerProcess {
