@@ -82,6 +82,7 @@ extension AttemptRun {
     switch result {
     case .success(let signed):
       self.request = signed
+      signatures = Origin(signed.head).map(signers.notes) ?? []
       redaction = redaction.adding(signed)
       options = signed.options
       try check(signed)

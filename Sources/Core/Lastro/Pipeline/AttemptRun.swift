@@ -33,6 +33,8 @@ final class AttemptRun {
   @exclusivity(unchecked) var options: RequestOptions
   /// The `Idempotency-Key` that all attempts send.
   @exclusivity(unchecked) var idempotencyKey: String?
+  /// The descriptions of the library's own signers of the latest request, for the ledger.
+  @exclusivity(unchecked) var signatures: [String] = []
   var wasScheduled = false
   /// Whether the latest request was passed to the transport. Earlier failures are not the server's fault.
   var wasTransferred = false

@@ -116,6 +116,14 @@ extension TransferFacts {
     if whole.notes.isEmpty { whole.notes = notes }
     self = whole
   }
+
+  /// Returns the facts with a note for each signature of the request.
+  func noting(_ signatures: [String]) -> Self {
+    guard !signatures.isEmpty else { return self }
+    var facts = self
+    facts.notes = signatures.map { Note("signed", text: "signed: \($0)") } + notes
+    return facts
+  }
 }
 
 extension TransferFacts: CustomReflectable {
