@@ -126,6 +126,11 @@ extension AttemptRun {
       guard exchange.status != 304 else {
         throw failure(.http(.notModified), exchange.request, exchange.response, facts: exchange.response.facts)
       }
+      if let refusal = error as? APIErrorInSuccess {
+        throw failure(
+          .http(exchange.response.status), exchange.request, exchange.response, body: plan.kept(exchange.body.bytes),
+          apiError: refusal.error, facts: exchange.response.facts)
+      }
       throw undecodable(error, exchange, decodeError)
     }
     account(for: &exchange)
