@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroWire
+
+/// Random identifiers of 128 bits.
+enum RandomText {
+  static func make() -> String {
+    var generator = SystemRandomNumberGenerator()
+    return (0..<16).map { _ in UInt8.random(in: 0 ... .max, using: &generator) }.base64URL
+  }
+}
+
+extension [UInt8] {
+  /// The bytes in Base64 for URLs, without padding (RFC 4648 §5).
+  var base64URL: String {
+    String(
+      decoding: Base64.encode(self).utf8.compactMap { byte -> UInt8? in
+        switch byte {
+        case UInt8(ascii: "+"): UInt8(ascii: "-")
+        case UInt8(ascii: "/"): UInt8(ascii: "_")
+        case UInt8(ascii: "="): nil
+        default: byte
+        }
+      }, as: UTF8.self)
+  }
+}
