@@ -7,7 +7,6 @@
 /// |---|---|
 /// | `/credentials` | JSON: an access key that moto knows and that may use S3: `id`, `secret` |
 /// | `/botocore` | botocore's signature of the request that the JSON body describes; JSON: `headers`, `url` |
-/// | `/chunks` | JSON: whether the chunk signatures of the body follow from its `seed` |
 /// | `/message` | http-message-signatures verifies this request with the key of the field `X-Key`: 200, or 401 with the reason |
 /// | `/signed` | a response that http-message-signatures has signed with the key of `X-Key`, with `Content-Digest` |
 /// | `/token` | joserfc verifies the client assertion of a form with the key of the query; then 200 with an access token |
@@ -23,7 +22,7 @@ package enum SigningPeer {
   }
 
   private static let script = #"""
-    import base64, datetime, hashlib, hmac, http.server, json, os, sys, threading, time, types, urllib.parse
+    import base64, datetime, hashlib, http.server, json, os, sys, threading, time, types, urllib.parse
 
     os.environ["INITIAL_NO_AUTH_ACTION_COUNT"] = "4"
     os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
@@ -102,24 +101,6 @@ package enum SigningPeer {
             self.end_headers()
             self.wfile.write(data)
 
-        def chunks(self, body):
-            wish = json.loads(body)
-            data, previous, count = base64.b64decode(wish["body"]), wish["seed"], 0
-            key = ("AWS4" + wish["secret"]).encode()
-            for part in wish["scope"].split("/"):
-                key = hmac.new(key, part.encode(), hashlib.sha256).digest()
-            while data:
-                head, data = data.split(b"\r\n", 1)
-                size, given = head.decode().split(";chunk-signature=")
-                chunk, end, data = data[:int(size, 16)], data[int(size, 16):int(size, 16) + 2], data[int(size, 16) + 2:]
-                text = "\n".join(["AWS4-HMAC-SHA256-PAYLOAD", wish["time"], wish["scope"], previous,
-                                  hashlib.sha256(b"").hexdigest(), hashlib.sha256(chunk).hexdigest()])
-                own = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
-                if own != given or end != b"\r\n":
-                    return self.reply(200, {"count": -1})
-                previous, count = own, count + 1
-            self.reply(200, {"count": count})
-
         def message(self, body):
             algorithm, keys = key_of(self.headers)
             url = f"http://{self.headers['Host']}{self.path}"
@@ -187,8 +168,6 @@ package enum SigningPeer {
                 self.reply(200, {"id": created["AccessKeyId"], "secret": created["SecretAccessKey"]})
             elif path == "/botocore":
                 self.reply(200, sign(json.loads(body)))
-            elif path == "/chunks":
-                self.chunks(body)
             elif path == "/message":
                 self.message(body)
             elif path == "/signed":

@@ -113,6 +113,26 @@ struct AWSSignerTests {
     #expect(error.code == .invalidBody)
   }
 
+  @Test("A retried body is framed once, with the signatures of its attempt")
+  func chunkedAgain() async throws {
+    let transport = ScriptedTransport([.respond(status: 503), .respond(status: 200)])
+    let stack = Self.stack(transport, try Self.signer(payload: .chunked))
+    _ = try await stack.fetch(.send(.put, Self.url + "/a", body: .raw("0123456789")))
+    for request in transport.requests.map(\.resourceRequest) {
+      #expect(request.fields["content-encoding"] == "aws-chunked")
+      guard case .stream(let length?, true, let open) = request.body.source else {
+        Issue.record("the body is not framed")
+        return
+      }
+      let next = open()
+      var text = ""
+      while let chunk = try await next() { text += String(decoding: chunk, as: UTF8.self) }
+      #expect(Int64(text.utf8.count) == length && text.hasPrefix("a;chunk-signature="))
+      #expect(text.components(separatedBy: "0123456789").count == 2)
+    }
+    #expect(transport.requests.count == 2)
+  }
+
   @Test("A body that can be read once is refused if it is signed, and sent if it is not")
   func once() async throws {
     let request = try ResourceRequest(
