@@ -73,6 +73,28 @@ struct MessageVectorTests {
     _ = try Self.verifier().verify(Self.message(vector, signature), body: Self.body(vector))
   }
 
+  @Test("A changed byte of the fields is accepted only where it changes no meaning")
+  func mutations() throws {
+    let vector = RFC9421.vectors[5]
+    let written = Array(vector.input.utf8)
+    var refused = 0
+    for index in written.indices {
+      for byte in Array("x\";() 0=".utf8) where byte != written[index] {
+        var changed = written
+        changed[index] = byte
+        var other = vector
+        other.input = String(decoding: changed, as: UTF8.self)
+        guard (try? Self.verifier().verify(Self.message(other), body: RFC9421.requestBody)) != nil else {
+          refused += 1
+          continue
+        }
+        let read = StructuredReader.dictionary("sig=\(other.input)".utf8)?["sig"]
+        #expect(read.map(StructuredWriter.text) == vector.input, "\(other.input)")
+      }
+    }
+    #expect(refused > 800)
+  }
+
   @Test("A body with another digest is refused")
   func body() throws {
     let vector = RFC9421.vectors[3]
