@@ -280,13 +280,16 @@ public struct AWSSigner: RequestSigner, HTTPResourceInterceptor, StandardSigner,
       let server = HTTPDate.seconds(date, now: now.components.seconds)
     else { return .none }
     let difference = Duration.seconds(server) - now
-    let isNew = skew.withLock { skew in
-      let change = difference - skew
-      guard change.magnitude > Self.maximumSkew else { return false }
-      skew = difference
-      return true
+    // The clock is wrong, or was corrected since. Another call may have noticed it already.
+    let isWrong = skew.withLock { skew in
+      let isWrong = max(difference.magnitude, (difference - skew).magnitude) > Self.maximumSkew
+      if isWrong { skew = difference }
+      return isWrong
     }
-    return isNew ? .retry : .none
+    let isRepeated = context.retryState.errors.contains {
+      ($0 as? HTTPFetchError<any Error>)?.statusCode == response.status
+    }
+    return isWrong && !isRepeated ? .retry : .none
   }
 }
 

@@ -11,6 +11,20 @@ enum RandomText {
 }
 
 extension [UInt8] {
+  /// Reads Base64 for URLs without padding; `nil` if a character does not belong to it.
+  init?(base64URL text: some Sequence<UInt8>) {
+    let bytes = Base64.decode(
+      text.lazy.map { byte in
+        switch byte {
+        case UInt8(ascii: "-"): UInt8(ascii: "+")
+        case UInt8(ascii: "_"): UInt8(ascii: "/")
+        default: byte
+        }
+      })
+    guard let bytes else { return nil }
+    self = bytes
+  }
+
   /// The bytes in Base64 for URLs, without padding (RFC 4648 §5).
   var base64URL: String {
     String(

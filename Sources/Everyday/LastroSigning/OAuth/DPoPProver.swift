@@ -25,7 +25,7 @@ public struct DPoPProver: RequestSigner, HTTPResourceInterceptor, StandardSigner
     var typ = "dpop+jwt"
   }
 
-  private struct Claims: Encodable {
+  private struct Claims: Codable {
     var ath: String?
     var htm: String
     var htu: String
@@ -35,6 +35,8 @@ public struct DPoPProver: RequestSigner, HTTPResourceInterceptor, StandardSigner
   }
 
   private static let maximumNonce = 1024
+  /// The attempts of a call up to which it is repeated for another nonce, which a server may replace at any time.
+  private static let maximumAttempts = 3
 
   /// The origins whose requests have a proof.
   public let origins: [Origin]
@@ -103,15 +105,22 @@ public struct DPoPProver: RequestSigner, HTTPResourceInterceptor, StandardSigner
 
   private func nonce(of origin: Origin) -> String? { nonces.withLock { $0[origin] } }
 
-  /// Remembers the nonce of a response.
-  ///
-  /// - Returns: whether it is a new one.
-  private func remember(_ response: ResourceResponse?, to request: ResourceRequest?) -> Bool {
+  /// Remembers the nonce of a response, and returns it.
+  private func remember(_ response: ResourceResponse?, to request: ResourceRequest?) -> String? {
     guard let origin = request.flatMap({ Origin($0.head) }), origins.contains(origin),
       let nonce = response?.headers["DPoP-Nonce"], (1...Self.maximumNonce).contains(nonce.utf8.count),
       nonce.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") })
-    else { return false }
-    return nonces.withLock { $0.updateValue(nonce, forKey: origin) != nonce }
+    else { return nil }
+    nonces.withLock { $0[origin] = nonce }
+    return nonce
+  }
+
+  /// Returns the nonce in the proof of a request. Another call may have remembered a newer one since.
+  private func sentNonce(_ request: ResourceRequest?) -> String? {
+    let proof = request.flatMap { RawHeaders($0.head.headerFields)["DPoP"] } ?? ""
+    let parts = proof.split(separator: ".")
+    guard parts.count == 3, let claims = [UInt8](base64URL: parts[1].utf8) else { return nil }
+    return (try? JSONDecoder().decode(Claims.self, from: Data(claims)))?.nonce
   }
 
   /// Remembers the nonce for the next request.
@@ -126,7 +135,9 @@ public struct DPoPProver: RequestSigner, HTTPResourceInterceptor, StandardSigner
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext
   ) async -> Retry.Action {
-    guard remember(response, to: request), let response, context.attempt <= 2 else { return .none }
+    guard let nonce = remember(response, to: request), nonce != sentNonce(request), let response,
+      context.attempt <= Self.maximumAttempts
+    else { return .none }
     // An API asks in its challenge, a token endpoint in the body (RFC 9449 §8, §9).
     let challenge = response.headers["WWW-Authenticate"] ?? ""
     let words = response.status == .unauthorized ? challenge : ""

@@ -149,16 +149,33 @@ struct AWSSignerTests {
     let date = HTTPField.Name.date
     let late: ScriptedTransport.Step = .respond(
       status: .forbidden, headers: [date: "Sun, 30 Aug 2015 13:36:00 GMT"], body: refusal)
-    let transport = ScriptedTransport([late, .respond(status: 200), .respond(status: 200), late])
+    let transport = ScriptedTransport([late, .respond(status: 200), .respond(status: 200), late, late])
     let signer = try Self.signer()
     let stack = Self.stack(transport, signer, [signer])
     _ = try await stack.fetch(.get(Self.url + "/a"))
     _ = try await stack.fetch(.get(Self.url + "/b"))
     let times = transport.requests.map { $0.resourceRequest.fields["x-amz-date"] }
     #expect(times == ["20150830T123600Z", "20150830T133600Z", "20150830T133600Z"])
-    // The same date again is no news.
     await #expect(throws: HTTPFetchError<any Error>.self) { try await stack.fetch(.get(Self.url + "/c")) }
-    #expect(transport.requests.count == 4)
+    #expect(transport.requests.count == 5)
+  }
+
+  @Test("Calls at the same time all correct the clock")
+  func concurrentSkew() async throws {
+    let signer = try Self.signer()
+    let transport = ScriptedTransport { (request, _) throws(TransportError) in
+      let isRight = request.resourceRequest.fields["x-amz-date"] == "20150830T133600Z"
+      return TransferResponse(
+        head: HTTPResponse(
+          status: isRight ? .ok : .forbidden, headerFields: [.date: "Sun, 30 Aug 2015 13:36:00 GMT"]),
+        body: ResponseBody(Data("RequestTimeTooSkewed".utf8)))
+    }
+    let stack = Self.stack(transport, signer, [signer])
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<20 { group.addTask { _ = try await stack.fetch(.get(Self.url + "/\(number)")) } }
+      try await group.waitForAll()
+    }
+    #expect((21...40).contains(transport.requests.count))
   }
 
   @Test(

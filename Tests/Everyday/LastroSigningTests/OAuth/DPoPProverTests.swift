@@ -70,6 +70,24 @@ struct DPoPProverTests {
     #expect(nonces == [nil, "n1", "n1", "n1"])
   }
 
+  @Test("Calls at the same time all get the nonce that the server asks for")
+  func concurrentNonces() async throws {
+    let name = try #require(HTTPField.Name("DPoP-Nonce"))
+    let transport = ScriptedTransport { (request, _) throws(TransportError) in
+      let nonce = try? Self.claims(request.resourceRequest).nonce
+      let challenge: HTTPFields = [.wwwAuthenticate: #"DPoP error="use_dpop_nonce""#, name: "n1"]
+      return TransferResponse(
+        head: HTTPResponse(status: nonce == "n1" ? .ok : .unauthorized, headerFields: nonce == "n1" ? [:] : challenge),
+        body: ResponseBody(Data()))
+    }
+    let stack = try Self.stack(transport, try Self.prover())
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<20 { group.addTask { _ = try await stack.fetch(.get("https://api.example/\(number)")) } }
+      try await group.waitForAll()
+    }
+    #expect((21...40).contains(transport.requests.count))
+  }
+
   @Test("A token endpoint that asks for a nonce gets its form once more, and no other 400 does that")
   func endpoint() async throws {
     let name = try #require(HTTPField.Name("DPoP-Nonce"))
