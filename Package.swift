@@ -59,6 +59,7 @@ let package = Package(
     .library(name: "LastroCurl", targets: ["LastroCurl"]),
     .library(name: "LastroEveryday", targets: ["LastroEveryday"]),
     .library(name: "LastroSQLiteCache", targets: ["LastroSQLiteCache"]),
+    .library(name: "LastroSigning", targets: ["LastroSigning"]),
     .library(name: "LastroResilience", targets: ["LastroResilience"]),
     .library(name: "LastroObservability", targets: ["LastroObservability"]),
     .library(name: "LastroLifecycle", targets: ["LastroLifecycle"]),
@@ -119,6 +120,11 @@ let package = Package(
     // The cache's store on disk, a product of its own: a program that does not use it needs no SQLite.
     Floor.everyday.target(
       "LastroSQLiteCache", ["CLastroSQLite", "Lastro", "LastroEveryday", "LastroSupport", httpTypes]),
+    Floor.everyday.shim("CLastroSigning", links: "crypto"),
+    // Signed requests, and messages of others that are verified: a product of its own, so that only programs that ask for
+    // it compile it.
+    Floor.everyday.target(
+      "LastroSigning", ["CLastroSigning", "Lastro", "LastroSupport", "LastroWire", httpTypes]),
     // What keeps a service up when its peers are down: breakers, limiters, pacing, hedging, endpoints, egress. A layer
     // below the pipeline; may not know the engine, streams nor metrics.
     Floor.everyday.target("LastroResilience", ["Lastro", "LastroSupport", "LastroWire", httpTypes]),
@@ -218,7 +224,8 @@ let package = Package(
     .target(
       name: "ConformanceData", path: "Tests/Conformance",
       exclude: [
-        "README.md", "cache-tests", "curl", "http-state", "llhttp", "publicsuffix", "structured-fields", "transports",
+        "README.md", "aws-sigv4", "cache-tests", "curl", "http-state", "llhttp", "publicsuffix", "structured-fields",
+        "transports",
         "uritemplate", "url", "x509-limbo",
       ],
       swiftSettings: settings),
@@ -264,6 +271,12 @@ let package = Package(
       "LastroSQLiteCacheTests",
       [
         "Lastro", "LastroEveryday", "LastroSQLiteCache", "LastroSupport", "LastroTesting", "TestSupport", httpTypes,
+      ]),
+    Floor.everyday.tests(
+      "LastroSigningTests",
+      [
+        "ConformanceData", "CurlSupport", "Lastro", "LastroCurl", "LastroSigning", "LastroSupport", "LastroTesting",
+        "LastroWire", "PeerSupport", "TestSupport", httpTypes,
       ]),
     Floor.everyday.tests(
       "LastroResilienceTests",

@@ -9,7 +9,7 @@ from tree import files, read
 FLOORS = ["Core", "Everyday", "Fleet", "Streams", "Testing", "Tools"]
 # Modules that only these targets may import.
 ONLY = {
-    "CLastro": "LastroCurl", "CLastroHTTP2": "LastroHTTP", "CLastroSQLite": "LastroSQLiteCache",
+    "CLastro": "LastroCurl", "CLastroHTTP2": "LastroHTTP", "CLastroSQLite": "LastroSQLiteCache", "CLastroSigning": "LastroSigning",
     "CLastroPrimitives": "Lastro LastroFleet LastroTunnels LastroWire", "CLoopback": "LastroTesting LastroStreamsTesting", "CLastroSimulation": "LastroSimulation",
     # The engine is chosen where a program is put together, and features do not know of it.
     "LastroCurl": "LastroLifecycle LastroTransports LastroCommand",
@@ -23,10 +23,10 @@ ONLY = {
 # Targets that import nothing else.
 PURE = {"LastroSupport": {"Glibc"}, "LastroWire": {"CLastroPrimitives"}}
 NOWHERE = {"FoundationNetworking", "CCurl", "curl"}
-# What Lastro is measured against, and what the guide "Migrating" begins with.
+# What Lastro is measured against, and the guide "Migrating" begins with.
 URLSESSION = ("Benchmarks/Sources/URLSessionBench/", "Playgrounds/Sources/Pages/Migrating/Before.swift")
 IMPORT = re.compile(r"\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)?import\s+(?:[a-z]+\s+)?(\w+)")
-# Lines that a folder may not have. Texts of errors are about values, and name what is wrong with them: see Docs/Names.md.
+# Lines that a folder may not have. Errors are about values, and name what is wrong: see Docs/Names.md.
 FORBIDDEN = [
     # swift format reports `try!`, `as!` and `!`.
     ("Sources", r"\b(?:fatalError|preconditionFailure|assertionFailure)\(", "a trap: throw a typed error"),

@@ -56,6 +56,7 @@ let package = Package(
         .product(name: "LastroObservability", package: "Lastro"),
         .product(name: "LastroResilience", package: "Lastro"),
         .product(name: "LastroSQLiteCache", package: "Lastro"),
+        .product(name: "LastroSigning", package: "Lastro"),
         .product(name: "LastroSimulation", package: "Lastro"),
         .product(name: "LastroStreamsTesting", package: "Lastro"),
         .product(name: "LastroTesting", package: "Lastro"),

@@ -4,7 +4,8 @@
 enum Pages {
   static let all: [Page] = [
     .lastro, .gettingStarted, .recipes,
-    .resources, .interceptors, .retrying, .authentication, .signing, .secrets, .deadlines, .errors, .replayingCalls,
+    .resources, .interceptors, .retrying, .authentication, .signing, .signedRequests, .usingS3, .secrets, .deadlines,
+    .errors, .replayingCalls,
     .observing, .testing, .streaming, .bytesAndCallbacks, .pinning, .tls, .dialing, .tunnels, .hidingTraffic,
     .httpOverDialers, .keepingUp, .keepingCookies, .resolvingNames, .forms, .pagesAndOperations, .problemsAndChanges,
     .eventStreams, .caching,

@@ -22,7 +22,8 @@ extension AccessToken {
   ///     replaced when a server refuses it.
   ///   - refreshToken: the refresh token. Default none.
   ///   - scope: the scope of the token. Default: not known.
-  ///   - type: the token type, which must be `Bearer`, in any case (RFC 6749 §7.1).
+  ///   - type: the token type, in any case (RFC 6749 §7.1): `Bearer`, or `DPoP` for a token that is bound to a key, and
+  ///     that servers accept only with the proof that a `DPoPProver` of `LastroSigning` adds.
   /// - Throws: ``ConfigurationError`` if the value is not valid in a header field, the lifetime is negative, or the
   ///   type is not supported. The message never includes the token.
   public init(
@@ -42,7 +43,7 @@ extension AccessToken {
         "the access token's lifetime is \(expiresIn.brief), below the minimum of 0",
         hint: "give its remaining lifetime, or zero if it has expired")
     }
-    guard Self.isBearer(type) else {
+    guard Self.isSupported(type) else {
       throw ConfigurationError(
         "the token type \(type.prefix(40).escapedForDisplay) is not supported",
         hint: "use Bearer, or conform to RequestAuthenticator for other schemes")
@@ -50,5 +51,5 @@ extension AccessToken {
     self.init(value: value, expiresIn: expiresIn, refreshToken: refreshToken, scope: scope)
   }
 
-  static func isBearer(_ type: String) -> Bool { type.isSameFieldName(as: "Bearer") }
+  static func isSupported(_ type: String) -> Bool { ["Bearer", "DPoP"].contains { type.isSameFieldName(as: $0) } }
 }

@@ -13,7 +13,7 @@ public enum OAuth2Error: Error, Sendable, CustomStringConvertible {
   case refused(HTTPResponse.Status, error: String, description: String?)
   /// A 2xx response is not a token response (RFC 6749 §5.1), for the given reason.
   case invalidAnswer(String)
-  /// The type of the token is not `Bearer`.
+  /// The type of the token is neither `Bearer` nor `DPoP`.
   case unsupportedTokenType(String)
   /// No refresh token is available.
   case noRefreshToken
@@ -31,7 +31,7 @@ public enum OAuth2Error: Error, Sendable, CustomStringConvertible {
       "the token endpoint refused with \(status.code) \(error)" + (description.map { ": \($0)" } ?? "")
     case .invalidAnswer(let reason): "the token endpoint answered without a usable token (\(reason))"
     case .unsupportedTokenType(let type):
-      "the token endpoint gave a token of type \(type), which is not supported (only Bearer is)"
+      "the token endpoint gave a token of type \(type), which is not supported (Bearer and DPoP are)"
     case .noRefreshToken:
       "a refresh token is missing (give one to OAuth2Client.refreshToken(…), or a token that has one)"
     case .fetch(let error):

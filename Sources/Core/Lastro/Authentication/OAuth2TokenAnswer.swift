@@ -52,7 +52,7 @@ struct OAuth2TokenAnswer: Decodable {
   func token(scope requested: String?) throws(OAuth2Error) -> AccessToken {
     guard let accessToken else { throw .invalidAnswer("its response has no access_token") }
     guard let tokenType else { throw .invalidAnswer("its response has no token_type") }
-    guard AccessToken.isBearer(tokenType) else { throw .unsupportedTokenType(tokenType.line(40)) }
+    guard AccessToken.isSupported(tokenType) else { throw .unsupportedTokenType(tokenType.line(40)) }
     // Limit the lifetime to about thirty years: `Duration` traps on values that it cannot represent.
     let lifetime = expiresIn.map { $0.isNaN ? .zero : Duration.seconds(min(max($0, 0), 1e9)) }
     do {

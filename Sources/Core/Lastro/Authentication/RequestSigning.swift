@@ -14,7 +14,8 @@ package func signed(
   var result = request
   let responsible = signers.filter { $0.origins.contains(origin) }
   guard !responsible.isEmpty else { return request }
-  let bodyDigest = try await MessageDigest.computed(of: request.body)
+  let needsDigest = responsible.contains { ($0 as? any StandardSigner)?.usesBodyDigest ?? true }
+  let bodyDigest = needsDigest ? try await MessageDigest.computed(of: request.body) : nil
   for signer in responsible {
     var next = try await signer.sign(result, bodyDigest: bodyDigest, context: context)
     guard Origin(next.head) == origin else {
@@ -22,11 +23,20 @@ package func signed(
         .invalidURL, "a signer changed the request's origin, which was \(origin)",
         hint: "change only header fields and query items in a signer; change the origin in an interceptor")
     }
-    next.body = request.body
+    let standard = signer as? any StandardSigner
+    if standard?.replacesBody != true { next.body = result.body }
+    if let standard { next.options.notes.append(.init("signed", text: "signed: \(standard.explanation)")) }
     next.options.sensitiveHeaders.formUnion(next.head.headerFields.names(differingFrom: result.head.headerFields))
     result = next
   }
   return result
+}
+
+extension [any RequestSigner] {
+  /// Returns a description of each signer that signs the requests to an origin.
+  func explanations(for origin: Origin) -> [String] {
+    filter { $0.origins.contains(origin) }.map { ($0 as? any StandardSigner)?.explanation ?? "\(type(of: $0))" }
+  }
 }
 
 extension HTTPFields {

@@ -49,7 +49,7 @@ extension FetchPlan {
 
   private func signers(of request: ResourceRequest?) -> [String] {
     guard let origin = request.flatMap({ Origin($0.head) }) else { return [] }
-    return configuration.signers.filter { $0.origins.contains(origin) }.map { "\(type(of: $0))" }
+    return configuration.signers.explanations(for: origin)
   }
 
   private static func describe(_ interceptor: any HTTPResourceInterceptor) -> FetchExplanation.Interceptor {

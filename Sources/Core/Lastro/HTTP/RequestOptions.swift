@@ -158,7 +158,7 @@ public struct RequestOptions: Sendable {
     _modify { yield &storage.value.tape }
   }
 
-  /// Notes of interceptors on making the request, for the ledger and metrics of its transfer.
+  /// Notes of authenticators and signers on making the request, for the ledger and metrics of its transfer.
   var notes: [TransferFacts.Note] {
     get { storage.value.notes }
     _modify { yield &storage.value.notes }

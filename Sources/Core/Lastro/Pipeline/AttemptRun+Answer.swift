@@ -47,9 +47,7 @@ extension AttemptRun {
 
   func receive(_ answer: TransferResponse, to request: ResourceRequest) -> ReceivedResponse {
     requestSent = requestSent || !answer.facts.isFromCache
-    var facts = answer.facts
-    let notes = request.options.notes
-    if !notes.isEmpty { facts.notes = notes + facts.notes }
+    let facts = answer.facts.noting(request.options.notes)
     let response = self.response(answer.head, to: request, facts: facts)
     call.emit(.transferEnded(.success(.init(response: response, body: answer.body.bytes))), of: self)
     return ReceivedResponse(request: request, status: answer.statusCode, response: response, body: answer.body)
@@ -67,11 +65,7 @@ extension AttemptRun {
     requestSent = requestSent || error.requestSent
     error.requestSent = requestSent
     let notes = request.options.notes
-    if !notes.isEmpty {
-      var facts = error.facts ?? TransferFacts()
-      facts.notes = notes + facts.notes
-      error.facts = facts
-    }
+    if !notes.isEmpty { error.facts = (error.facts ?? TransferFacts()).noting(notes) }
     call.emit(.transferEnded(.failure(error.redacted(by: redaction))), of: self)
     let response = error.head.map { self.response($0, to: request, facts: error.facts ?? TransferFacts()) }
     return failure(kind(of: error), request, response, facts: error.facts)
@@ -133,6 +127,11 @@ extension AttemptRun {
       // If the model cannot represent an unchanged resource, report the status instead of a decoding error.
       guard exchange.status != 304 else {
         throw failure(.http(.notModified), exchange.request, exchange.response, facts: exchange.response.facts)
+      }
+      if let refusal = error as? APIErrorInSuccess {
+        throw failure(
+          .http(exchange.response.status), exchange.request, exchange.response, body: plan.kept(exchange.body.bytes),
+          apiError: refusal.error, facts: exchange.response.facts)
       }
       throw undecodable(error, exchange, decodeError)
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 
 /// The rules by which a retry is not possible, regardless of the interceptors.
@@ -15,7 +16,7 @@ enum RetryVeto {
     if failed.isBodyConsumed { return .bodyConsumed }
     // After a redirect, a status such as 429 refuses only the latest request; the server has already acted on the first
     // one.
-    let isRefusal = failed.hops == 0 && refusals.contains(error.statusCode?.code ?? 0)
+    let isRefusal = failed.hops == 0 && (refusals.contains(error.statusCode?.code ?? 0) || asksForNonce(error))
     if let firstRequest = failed.firstRequest, failed.requestSent, !firstRequest.isIdempotent, !isRefusal {
       return .notIdempotent(firstRequest.head.method)
     }
@@ -34,6 +35,12 @@ enum RetryVeto {
   static let certificateRefusals: Set<FailureCode> = [
     .untrustedCertificate, .hostMismatch, .certificateExpired, .certificateStatusInvalid,
   ]
+
+  /// Returns whether a token endpoint did not act because the DPoP proof lacks its nonce (RFC 9449 §8).
+  private static func asksForNonce(_ error: HTTPFetchError<any Error>) -> Bool {
+    guard error.statusCode == .badRequest, error.response?.headers["DPoP-Nonce"] != nil else { return false }
+    return String(decoding: error.body?.prefix(4096) ?? Data(), as: UTF8.self).contains("\"use_dpop_nonce\"")
+  }
 
   /// The statuses by which a server reports that it did not act on the request: missing credentials (401, 407), wrong
   /// connection (421).

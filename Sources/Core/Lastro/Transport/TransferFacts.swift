@@ -116,6 +116,14 @@ extension TransferFacts {
     if whole.notes.isEmpty { whole.notes = notes }
     self = whole
   }
+
+  /// Returns the facts with notes on making the request, which precede those of the transfer.
+  func noting(_ earlier: [Note]) -> Self {
+    guard !earlier.isEmpty else { return self }
+    var facts = self
+    facts.notes = earlier + notes
+    return facts
+  }
 }
 
 extension TransferFacts: CustomReflectable {

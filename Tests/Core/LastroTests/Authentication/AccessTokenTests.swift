@@ -8,10 +8,12 @@ import Testing
 
 @Suite("Access tokens")
 struct AccessTokenTests {
-  @Test("The token type Bearer is accepted in any case, and no other type")
+  @Test("The token types Bearer and DPoP are accepted in any case, and no other type")
   func types() throws {
-    for type in ["Bearer", "bearer", "BEARER"] { #expect(try AccessToken("t", type: type).value == "t") }
-    for type in ["MAC", "DPoP", "", "Bearer "] {
+    for type in ["Bearer", "bearer", "BEARER", "DPoP", "dpop"] {
+      #expect(try AccessToken("t", type: type).value == "t")
+    }
+    for type in ["MAC", "DPoP2", "", "Bearer "] {
       #expect(throws: ConfigurationError.self) { try AccessToken("t", type: type) }
     }
   }

@@ -220,9 +220,9 @@ struct OAuth2SourceTests {
 
   @Test("A token of another type is refused, and the error names the type")
   func otherType() async throws {
-    let error = try await Self.error(Self.answer(#"{"access_token":"hidden-x","token_type":"DPoP"}"#))
+    let error = try await Self.error(Self.answer(#"{"access_token":"hidden-x","token_type":"MAC"}"#))
     guard case .unsupportedTokenType(let type) = error else { throw error }
-    #expect(type == "DPoP")
+    #expect(type == "MAC")
   }
 
   @Test(

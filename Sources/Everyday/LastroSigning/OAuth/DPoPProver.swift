@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+import HTTPTypes
+public import Lastro
+internal import LastroSupport
+
+/// Proves the possession of a key with every request (DPoP, RFC 9449), so that an access token that is bound to the key
+/// is of no use to a thief.
+///
+/// ```swift
+/// let prover = try DPoPProver(key: .random(), origins: [login, api])
+/// configuration.signers = [prover]
+/// configuration.interceptors = [authenticator, prover, .retry]  // repeats requests that need the server's nonce
+/// ```
+///
+/// Name the origins of the token endpoint and of the API. A request that has an access token is sent with the scheme
+/// `DPoP` in place of `Bearer`, and its proof has the token's hash. The prover remembers the latest `DPoP-Nonce` of each
+/// origin. If a server refuses a request because the nonce is missing or old, the request is sent once more, as the
+/// server did not act.
+public struct DPoPProver: RequestSigner, HTTPResourceInterceptor, StandardSigner, PromptInterceptor {
+  private struct Header: Encodable {
+    var alg: String
+    var jwk: JSONWebKey
+    var typ = "dpop+jwt"
+  }
+
+  private struct Claims: Codable {
+    var ath: String?
+    var htm: String
+    var htu: String
+    var iat: Int64
+    var jti: String
+    var nonce: String?
+  }
+
+  private static let maximumNonce = 1024
+  /// The attempts of a call up to which it is repeated for another nonce, which a server may replace at any time.
+  private static let maximumAttempts = 3
+
+  /// The origins whose requests have a proof.
+  public let origins: [Origin]
+  private let key: SigningKey
+  private let publicKey: JSONWebKey
+  private let time: TimeSource
+  /// The latest nonce of each origin.
+  private let nonces = Lock<[Origin: String]>([:])
+
+  /// Makes a prover.
+  ///
+  /// - Parameters:
+  ///   - key: the key to prove, such as ``SigningKey/random()``. A new key needs new tokens.
+  ///   - origins: the origins whose requests have a proof; at least one, `https` or on this machine.
+  ///   - time: the clock. Default: the system's.
+  /// - Throws: `ConfigurationError` if the key is a shared secret, or there is no origin or an insecure one.
+  public init(key: SigningKey, origins: [Origin], time: TimeSource = .continuous) throws(ConfigurationError) {
+    guard !origins.isEmpty else {
+      throw ConfigurationError(
+        "the list of origins whose requests have a proof is empty", hint: "name the token endpoint's and the API's")
+    }
+    if let origin = origins.first(where: { !$0.keepsSecrets }) {
+      throw ConfigurationError("tokens would go to \(origin) without encryption", hint: "use https")
+    }
+    guard let publicKey = JSONWebKey(of: key) else {
+      throw ConfigurationError(
+        "a shared secret cannot prove its possession", hint: "use a key of P-256, Ed25519 or RSA")
+    }
+    (self.key, self.publicKey, self.origins, self.time) = (key, publicKey, origins, time)
+  }
+
+  package var explanation: String { "DPoPProver, with \(key.algorithm.tokenName)" }
+  package var usesBodyDigest: Bool { false }
+
+  /// Adds a proof to a request.
+  ///
+  /// - Throws: `ConfigurationError` if OpenSSL does not have the algorithm, or has no memory.
+  public func sign(
+    _ request: ResourceRequest, bodyDigest: MessageDigest?, context: AttemptContext
+  ) async throws -> ResourceRequest {
+    var request = request
+    var hash: String?
+    if let token = request.head.headerFields[.authorization].flatMap(Self.token) {
+      hash = try MessageDigest(of: Array(token.utf8)).bytes.base64URL
+      try request.setHeader("Authorization", Secret(token), prefix: "DPoP ")
+    }
+    let target = request.url.prefix { $0 != "?" }
+    let proof = try SignedToken.text(
+      header: Header(alg: key.algorithm.tokenName, jwk: publicKey),
+      claims: Claims(
+        ath: hash, htm: request.head.method.rawValue, htu: String(target), iat: time.sinceEpoch().components.seconds,
+        jti: RandomText.make(), nonce: Origin(request.head).flatMap(nonce)),
+      key: key)
+    try request.setHeader("DPoP", Secret(proof))
+    return request
+  }
+
+  /// Returns the token after `Bearer` or `DPoP`; `nil` for credentials of another scheme.
+  private static func token(_ authorization: String) -> String? {
+    let parts = authorization.split(separator: " ", maxSplits: 1)
+    guard parts.count == 2, ["bearer", "dpop"].contains(parts[0].lowercased()) else { return nil }
+    return String(parts[1])
+  }
+
+  // MARK: nonces
+
+  private func nonce(of origin: Origin) -> String? { nonces.withLock { $0[origin] } }
+
+  /// Remembers the nonce of a response, and returns it.
+  private func remember(_ response: ResourceResponse?, to request: ResourceRequest?) -> String? {
+    guard let origin = request.flatMap({ Origin($0.head) }), origins.contains(origin),
+      let nonce = response?.headers["DPoP-Nonce"], (1...Self.maximumNonce).contains(nonce.utf8.count),
+      nonce.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") })
+    else { return nil }
+    nonces.withLock { $0[origin] = nonce }
+    return nonce
+  }
+
+  /// Returns the nonce in the proof of a request. Another call may have remembered a newer one since.
+  private func sentNonce(_ request: ResourceRequest?) -> String? {
+    let proof = request.flatMap { RawHeaders($0.head.headerFields)["DPoP"] } ?? ""
+    let parts = proof.split(separator: ".")
+    guard parts.count == 3, let claims = [UInt8](base64URL: parts[1].utf8) else { return nil }
+    return (try? JSONDecoder().decode(Claims.self, from: Data(claims)))?.nonce
+  }
+
+  /// Remembers the nonce for the next request.
+  public func interceptSucceeded(
+    _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
+  ) async {
+    _ = remember(response, to: request)
+  }
+
+  /// Remembers the nonce, and asks for one more attempt if the server refused the request for lack of it.
+  public func interceptFailed(
+    _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+    context: AttemptContext
+  ) async -> Retry.Action {
+    guard let nonce = remember(response, to: request), nonce != sentNonce(request), let response,
+      context.attempt <= Self.maximumAttempts
+    else { return .none }
+    // An API asks in its challenge, a token endpoint in the body (RFC 9449 §8, §9).
+    let challenge = response.headers["WWW-Authenticate"] ?? ""
+    let words = response.status == .unauthorized ? challenge : ""
+    let text = response.status == .badRequest ? String(decoding: body?.prefix(4096) ?? Data(), as: UTF8.self) : ""
+    return (words + text).contains("\"use_dpop_nonce\"") ? .retry : .none
+  }
+}
