@@ -57,6 +57,16 @@ static void read_key(X509 *certificate, clastro_certificate_facts *facts) {
   }
 }
 
+static void read_usages(X509 *certificate, clastro_certificate_facts *facts) {
+  // X509_check_ca ignores the CA flag if there is a key usage without keyCertSign.
+  facts->is_authority = X509_check_ca(certificate) > 0;
+  uint32_t flags = X509_get_extension_flags(certificate);
+  // Without the extension, OpenSSL reports every usage.
+  uint32_t usage = flags & EXFLAG_KUSAGE ? X509_get_key_usage(certificate) : 0;
+  facts->may_certify = (flags & EXFLAG_CA) || (usage & (KU_KEY_CERT_SIGN | KU_CRL_SIGN));
+  facts->may_sign = usage & KU_DIGITAL_SIGNATURE;
+}
+
 bool clastro_certificate_read(const uint8_t *der, size_t length, clastro_certificate_facts *facts) {
   ERR_set_mark();
   X509 *certificate = parse(der, length);
@@ -66,7 +76,7 @@ bool clastro_certificate_read(const uint8_t *der, size_t length, clastro_certifi
     facts->issuer = name_text(X509_get_issuer_name(certificate));
     facts->not_before = seconds(X509_get0_notBefore(certificate));
     facts->not_after = seconds(X509_get0_notAfter(certificate));
-    facts->is_authority = X509_check_ca(certificate) > 0;
+    read_usages(certificate, facts);
     facts->is_self_issued =
       X509_NAME_cmp(X509_get_subject_name(certificate), X509_get_issuer_name(certificate)) == 0;
     read_key(certificate, facts);

@@ -19,15 +19,16 @@ void clastro_certificate_names(const uint8_t *der, size_t length, void *context,
   for (int index = 0; index < sk_GENERAL_NAME_num(names); index++) {
     int kind = 0;
     const ASN1_STRING *value = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names, index), &kind);
-    const unsigned char *bytes = kind == GEN_DNS || kind == GEN_IPADD ? ASN1_STRING_get0_data(value) : NULL;
+    bool is_known = kind == GEN_DNS || kind == GEN_IPADD || kind == GEN_URI;
+    const unsigned char *bytes = is_known ? ASN1_STRING_get0_data(value) : NULL;
     if (!bytes) continue;
     size_t size = (size_t)ASN1_STRING_length(value);
-    if (kind == GEN_DNS) {
-      each(context, bytes, size);
+    if (kind != GEN_IPADD) {
+      each(context, kind == GEN_URI, bytes, size);
     } else if (size == 4 || size == 16) {
       char text[INET6_ADDRSTRLEN];
       if (inet_ntop(size == 4 ? AF_INET : AF_INET6, bytes, text, sizeof text))
-        each(context, (const uint8_t *)text, strlen(text));
+        each(context, false, (const uint8_t *)text, strlen(text));
     }
   }
   GENERAL_NAMES_free(names);

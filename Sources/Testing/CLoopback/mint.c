@@ -110,7 +110,10 @@ static GENERAL_NAME *general_name(const char *host) {
   return name;
 }
 
-static bool add_hosts(X509 *certificate, const cloopback_certificate_request *request) {
+static bool add_hosts(X509 *certificate, X509 *issuer, const cloopback_certificate_request *request) {
+  if (request->alternative_names) {
+    return add_extension(certificate, issuer, "subjectAltName", request->alternative_names);
+  }
   if (request->host_count == 0) return true;
   GENERAL_NAMES *names = GENERAL_NAMES_new();
   bool good = names != NULL;
@@ -152,7 +155,8 @@ static bool add_name_constraints(X509 *certificate, const cloopback_certificate_
 
 static bool add_usages(X509 *certificate, X509 *issuer, const cloopback_certificate_request *request) {
   const char *usage = request->is_authority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature";
-  if (!add_extension(certificate, issuer, "keyUsage", usage)) return false;
+  if (request->key_usage) usage = request->key_usage;
+  if (*usage && !add_extension(certificate, issuer, "keyUsage", usage)) return false;
   return request->is_authority || !request->usages
          || add_extension(certificate, issuer, "extendedKeyUsage", request->usages);
 }
@@ -164,7 +168,8 @@ static bool add_extensions(X509 *certificate, X509 *issuer, const cloopback_cert
   } else if (request->is_authority) {
     snprintf(constraints, sizeof constraints, "critical,CA:TRUE");
   }
-  return add_extension(certificate, issuer, "basicConstraints", constraints)
+  const char *value = request->basic_constraints ? request->basic_constraints : constraints;
+  return add_extension(certificate, issuer, "basicConstraints", value)
          && add_usages(certificate, issuer, request)
          && (request->omits_key_identifiers
              || (add_extension(certificate, issuer, "subjectKeyIdentifier", "hash")
@@ -173,7 +178,7 @@ static bool add_extensions(X509 *certificate, X509 *issuer, const cloopback_cert
          // An object identifier below the arc that is reserved for documentation.
          && (!request->has_unknown_critical || add_extension(certificate, issuer, "2.999.1", "critical,DER:0500"))
          && (!request->requires_staple || add_extension(certificate, issuer, "tlsfeature", "status_request"))
-         && add_hosts(certificate, request);
+         && add_hosts(certificate, issuer, request);
 }
 
 static bool fill(X509 *certificate, EVP_PKEY *key, X509 *issuer, const cloopback_certificate_request *request) {

@@ -21,6 +21,11 @@ typedef struct {
   char *_Nullable key_curve;
   int key_bits;
   bool is_authority;
+  // Whether the certificate says that its key may sign certificates or revocation lists: the CA flag of its basic
+  // constraints is set, or keyCertSign or cRLSign of its key usage.
+  bool may_certify;
+  // Whether the certificate has a key usage with digitalSignature.
+  bool may_sign;
   bool is_self_issued;
 } clastro_certificate_facts;
 
@@ -32,9 +37,9 @@ void clastro_certificate_facts_free(clastro_certificate_facts *facts);
 // certificate.
 bool clastro_certificate_pin(const uint8_t *der, size_t length, uint8_t *pin);
 
-// Calls `each` with every host and IP address among a certificate's subject alternative names. Hosts are passed
-// unchanged and may contain any byte; addresses are passed as numeric text.
-typedef void (*clastro_name_visitor)(void *_Nullable context, const uint8_t *text, size_t length);
+// Calls `each` with every host, IP address and URI among a certificate's subject alternative names. Hosts and URIs are
+// passed unchanged and may contain any byte; addresses are passed as numeric text.
+typedef void (*clastro_name_visitor)(void *_Nullable context, bool is_uri, const uint8_t *text, size_t length);
 void clastro_certificate_names(const uint8_t *der, size_t length, void *_Nullable context, clastro_name_visitor each);
 
 // Returns whether a certificate is valid for a host (RFC 6125). It checks the subject alternative names, or, if the

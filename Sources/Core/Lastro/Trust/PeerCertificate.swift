@@ -23,6 +23,10 @@ public struct PeerCertificate: Sendable, Hashable {
     package var keyKind: PublicKeyKind
     /// Whether the certificate may issue certificates (`basicConstraints`).
     package var isAuthority: Bool
+    /// Whether the certificate's key may sign certificates or revocation lists, by the CA flag or the key usage.
+    var mayCertify: Bool
+    /// Whether there is a key usage with `digitalSignature`.
+    var maySign: Bool
     /// Whether subject and issuer are the same, as in root certificates.
     package var isSelfIssued: Bool
   }
@@ -86,7 +90,8 @@ public struct PeerCertificate: Sendable, Hashable {
       keyKind: PublicKeyKind(
         algorithm: facts.key_algorithm.map { String(cString: $0) } ?? "unknown",
         curve: facts.key_curve.map { String(cString: $0) }, bits: Int(facts.key_bits)),
-      isAuthority: facts.is_authority, isSelfIssued: facts.is_self_issued)
+      isAuthority: facts.is_authority, mayCertify: facts.may_certify, maySign: facts.may_sign,
+      isSelfIssued: facts.is_self_issued)
   }
 }
 
@@ -94,15 +99,22 @@ extension PeerCertificate {
   /// The subject alternative names of the certificate (RFC 5280 §4.2.1.6): host names as they are written in it, and IP
   /// addresses in numeric form. None of them is verified, and a host name may have any character. The certificate is
   /// parsed on every access.
-  public var names: [String] {
-    var names: [String] = []
-    withUnsafeMutablePointer(to: &names) { names in
-      clastro_certificate_names(der, der.count, names) { context, text, length in
+  public var names: [String] { alternativeNames.hosts }
+
+  /// The URIs among the subject alternative names, as they are written in the certificate: with any character. None of
+  /// them is verified. The certificate is parsed on every access.
+  var uris: [String] { alternativeNames.uris }
+
+  private var alternativeNames: (hosts: [String], uris: [String]) {
+    var found: (hosts: [String], uris: [String]) = ([], [])
+    withUnsafeMutablePointer(to: &found) { found in
+      clastro_certificate_names(der, der.count, found) { context, isURI, text, length in
         let text = String(decoding: UnsafeBufferPointer(start: text, count: length), as: UTF8.self)
-        context?.assumingMemoryBound(to: [String].self).pointee.append(text)
+        let found = context?.assumingMemoryBound(to: (hosts: [String], uris: [String]).self)
+        if isURI { found?.pointee.uris.append(text) } else { found?.pointee.hosts.append(text) }
       }
     }
-    return names
+    return found
   }
 
   /// Whether the certificate is valid for a host (RFC 6125). The common name counts only if there are no alternative

@@ -50,6 +50,11 @@ typedef struct {
   bool requires_staple;
   /// Whether the certificate has version 1, which has no extensions.
   bool is_version1;
+  /// The values of three extensions in OpenSSL's notation; NULL for those that follow from the other members. An empty
+  /// key usage omits the extension.
+  const char *_Nullable alternative_names;
+  const char *_Nullable basic_constraints;
+  const char *_Nullable key_usage;
 } cloopback_certificate_request;
 
 /// Makes a certificate. Free both results with cloopback_free().

@@ -67,7 +67,10 @@ package enum CertificateMint {
       omits_key_identifiers: !order.profile.hasKeyIdentifiers,
       has_unknown_critical: order.profile.hasUnknownCriticalExtension,
       requires_staple: order.profile.requiresStaple,
-      is_version1: order.profile.isVersion1)
+      is_version1: order.profile.isVersion1,
+      alternative_names: order.profile.alternativeNames.map(strings.copy),
+      basic_constraints: order.profile.basicConstraints.map(strings.copy),
+      key_usage: order.profile.keyUsage.map(strings.copy))
     var certificate: UnsafeMutablePointer<CChar>?
     var key: UnsafeMutablePointer<CChar>?
     defer {

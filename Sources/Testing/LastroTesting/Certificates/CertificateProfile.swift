@@ -20,6 +20,13 @@ package struct CertificateProfile: Sendable, Hashable {
   /// Whether the certificate has version 1, without extensions and hence without subject alternative names. Default
   /// false.
   package var isVersion1: Bool
+  /// The subject alternative names in OpenSSL's notation (x509v3_config(5)), such as `URI:spiffe://example.org/a`, in
+  /// place of those of the hosts. Default `nil`.
+  package var alternativeNames: String?
+  /// The basic constraints in OpenSSL's notation. Default `nil`: critical, and not an authority.
+  package var basicConstraints: String?
+  /// The key usage in OpenSSL's notation; empty for none. Default `nil`: critical, and `digitalSignature`.
+  package var keyUsage: String?
 
   /// Creates a profile.
   package init(
