@@ -12,6 +12,7 @@
 /// | `/token` | joserfc verifies the client assertion of a form with the key of the query; then 200 with an access token |
 /// | `/proof` | joserfc verifies the DPoP proof; asks for a nonce first |
 /// | `/webhook` | standardwebhooks signs the body with the field `X-Secret`; JSON: the header fields |
+/// | `/stripe` | the same with the library of Stripe |
 package enum SigningPeer {
   package static func start() async throws -> Peer {
     let program = try PeerProcess.installed("python")
@@ -31,7 +32,7 @@ package enum SigningPeer {
                                          HTTPSignatureComponentResolver, algorithms)
     from joserfc import jwk, jws, jwt
     from moto.server import ThreadedMotoServer
-    import standardwebhooks
+    import standardwebhooks, stripe
     # An RSA key in a proof needs more than the usual 512 bytes.
     jws.JWSRegistry.max_header_length = 4096
 
@@ -161,6 +162,11 @@ package enum SigningPeer {
             self.reply(200, {"webhook-id": "msg_1", "webhook-timestamp": str(int(moment.timestamp())),
                              "webhook-signature": signature})
 
+        def stripe(self, body):
+            moment = str(int(time.time()))
+            signature = stripe.WebhookSignature._compute_signature(f"{moment}.{body.decode()}", self.headers["X-Secret"])
+            self.reply(200, {"Stripe-Signature": f"t={moment},v1={signature}"})
+
         def do_GET(self):
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             path, _, query = self.path.partition("?")
@@ -178,6 +184,8 @@ package enum SigningPeer {
                 self.proof()
             elif path == "/webhook":
                 self.webhook(body)
+            elif path == "/stripe":
+                self.stripe(body)
             else:
                 self.reply(404, {})
 

@@ -138,16 +138,19 @@ struct MessagePeerTests {
     }
   }
 
-  @Test("Webhooks that standardwebhooks signs are accepted, and refused when they are changed")
-  func webhooks() async throws {
-    let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+  @Test(
+    "Webhooks that the libraries of Standard Webhooks and Stripe sign are accepted, and refused when they are changed",
+    arguments: [
+      ("/webhook", .standardWebhooks, "msg_1", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
+      ("/stripe", .stripe, nil, "whsec_a_secret_of_stripe"),
+    ] as [(String, WebhookVerifier.Scheme, String?, String)])
+  func webhooks(path: String, scheme: WebhookVerifier.Scheme, id: String?, secret: String) async throws {
     let stack = try Librarian.stack()
     let body = #"{"type": "order.paid", "é": 1}"#
     let answer = try await stack.fetch(
-      .send(
-        .post, Librarian.url("/webhook"), headers: ["X-Secret": secret], body: .raw(body), as: [String: String].self))
-    let verifier = try WebhookVerifier(.standardWebhooks, secrets: [Secret(secret)])
-    #expect(try verifier.verify(Data(body.utf8), headers: RawHeaders(answer.value)) == "msg_1")
+      .send(.post, Librarian.url(path), headers: ["X-Secret": secret], body: .raw(body), as: [String: String].self))
+    let verifier = try WebhookVerifier(scheme, secrets: [Secret(secret)])
+    #expect(try verifier.verify(Data(body.utf8), headers: RawHeaders(answer.value)) == id)
     #expect(throws: SignatureError.self) { try verifier.verify(Data(), headers: RawHeaders(answer.value)) }
     await stack.shutDown(cancelling: true)
   }
