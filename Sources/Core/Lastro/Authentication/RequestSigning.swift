@@ -35,7 +35,7 @@ package func signed(
 extension [any RequestSigner] {
   /// Returns a description of each signer that signs the requests to an origin.
   func explanations(for origin: Origin) -> [String] {
-    filter { $0.origins.contains(origin) }.map { ($0 as? any StandardSigner)?.explanation ?? "\(type(of: $0))" }
+    filter { $0.origins.contains(origin) }.map { ($0 as? any StandardSigner)?.signature ?? "\(type(of: $0))" }
   }
 }
 

@@ -2,8 +2,8 @@
 
 /// A signer of the library itself, which says more about its effects than the protocol of all signers.
 package protocol StandardSigner: RequestSigner {
-  /// A description of the signer and its settings for explanations and ledgers, on one line and without secrets.
-  var explanation: String { get }
+  /// The signer and its settings for explanations and ledgers, on one line and without secrets.
+  var signature: String { get }
 
   /// Whether ``RequestSigner/sign(_:bodyDigest:context:)`` uses the hash of the body. Default true. If false, and no
   /// other signer needs the hash, the body is not read before it is sent.

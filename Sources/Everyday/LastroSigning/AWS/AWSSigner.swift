@@ -24,7 +24,9 @@ internal import LastroWire
 /// As an interceptor, which is optional, the signer corrects a wrong clock: if the server refuses a request because of
 /// its time, the signer takes the time from the response's `Date` from then on, and the request is sent once more if it
 /// is idempotent. Without that, keep the system's clock within 5 minutes of the right time.
-public struct AWSSigner: RequestSigner, HTTPResourceInterceptor, StandardSigner, PromptInterceptor {
+public struct AWSSigner: RequestSigner, HTTPResourceInterceptor, StandardSigner, PromptInterceptor,
+  ExplainableInterceptor
+{
   /// The treatment of the body.
   public enum Payload: String, Sendable, Hashable {
     /// The SHA-256 of the body is part of the signature. A body that can be read only once is refused, and a file is
@@ -103,7 +105,7 @@ public struct AWSSigner: RequestSigner, HTTPResourceInterceptor, StandardSigner,
 
   // MARK: signing
 
-  package var explanation: String { "AWSSigner, for \(service) in \(region), with \(payload.rawValue) payload" }
+  package var signature: String { "AWSSigner, for \(service) in \(region), with \(payload.rawValue) payload" }
   package var usesBodyDigest: Bool { payload == .signed }
   package var replacesBody: Bool { payload == .chunked }
 
@@ -263,7 +265,16 @@ public struct AWSSigner: RequestSigner, HTTPResourceInterceptor, StandardSigner,
 
   /// The difference from which on a clock counts as wrong. AWS accepts 5 minutes.
   private static let maximumSkew = Duration.seconds(240)
+  private static let statuses: Set<Int> = [400, 401, 403]
   private static let refusals = ["RequestTimeTooSkewed", "RequestExpired", "Signature expired", "Signature not yet"]
+
+  package var explanation: String { "corrects a wrong clock by the server's; then repeats the request once" }
+
+  /// Returns `nil`, for undecided, after a status by which the origins refuse a time: the action depends on the body.
+  package func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
+    let isRefusal = Origin(request.head).map(origins.contains) ?? false
+    return isRefusal && error.statusCode.map { Self.statuses.contains($0.code) } ?? false ? nil : Retry.Action.none
+  }
 
   /// Asks for one more attempt if the server refused the time of the request and its `Date` shows that this machine's
   /// clock is wrong.
@@ -272,7 +283,7 @@ public struct AWSSigner: RequestSigner, HTTPResourceInterceptor, StandardSigner,
     context: AttemptContext
   ) async -> Retry.Action {
     guard let request, let origin = Origin(request.head), origins.contains(origin), let response,
-      [400, 401, 403].contains(response.status.code), let body
+      Self.statuses.contains(response.status.code), let body
     else { return .none }
     let text = String(decoding: body.prefix(4096), as: UTF8.self)
     let now = time.sinceEpoch()

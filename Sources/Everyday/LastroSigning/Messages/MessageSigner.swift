@@ -93,7 +93,7 @@ public struct MessageSigner: RequestSigner, StandardSigner {
     return HTTPField.Name(component.name) != nil && !laterFields.contains(component.name)
   }
 
-  package var explanation: String { "MessageSigner, with \(key.algorithm.tokenName) as \(keyID)" }
+  package var signature: String { "MessageSigner, with \(key.algorithm.tokenName) as \(keyID)" }
   package var usesBodyDigest: Bool { components.contains(.contentDigest) }
 
   /// Signs a request.

@@ -18,7 +18,9 @@ internal import LastroSupport
 /// `DPoP` in place of `Bearer`, and its proof has the token's hash. The prover remembers the latest `DPoP-Nonce` of each
 /// origin. If a server refuses a request because the nonce is missing or old, the request is sent once more, as the
 /// server did not act.
-public struct DPoPProver: RequestSigner, HTTPResourceInterceptor, StandardSigner, PromptInterceptor {
+public struct DPoPProver: RequestSigner, HTTPResourceInterceptor, StandardSigner, PromptInterceptor,
+  ExplainableInterceptor
+{
   private struct Header: Encodable {
     var alg: String
     var jwk: JSONWebKey
@@ -68,7 +70,7 @@ public struct DPoPProver: RequestSigner, HTTPResourceInterceptor, StandardSigner
     (self.key, self.publicKey, self.origins, self.time) = (key, publicKey, origins, time)
   }
 
-  package var explanation: String { "DPoPProver, with \(key.algorithm.tokenName)" }
+  package var signature: String { "DPoPProver, with \(key.algorithm.tokenName)" }
   package var usesBodyDigest: Bool { false }
 
   /// Adds a proof to a request.
@@ -121,6 +123,15 @@ public struct DPoPProver: RequestSigner, HTTPResourceInterceptor, StandardSigner
     let parts = proof.split(separator: ".")
     guard parts.count == 3, let claims = [UInt8](base64URL: parts[1].utf8) else { return nil }
     return (try? JSONDecoder().decode(Claims.self, from: Data(claims)))?.nonce
+  }
+
+  package var explanation: String { "repeats a request that lacks the nonce of its server" }
+
+  /// Returns `nil`, for undecided, after a status by which the origins ask for a nonce: the action depends on the
+  /// response.
+  package func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
+    let isAsked = Origin(request.head).map(origins.contains) ?? false
+    return isAsked && [400, 401].contains(error.statusCode?.code ?? 0) ? nil : Retry.Action.none
   }
 
   /// Remembers the nonce for the next request.
