@@ -68,6 +68,15 @@ private func identityFiles(_ engine: inout CurlConfiguration) {
   // end
 }
 
+private func workload(_ engine: inout CurlConfiguration) throws {
+  // sample: peer
+  engine.connection.tls.identity = TLSOptions.Identity(
+    certificate: .file("/run/spiffe/svid.pem"), key: .file("/run/spiffe/svid_key.pem"))
+  engine.connection.tls.roots = .file("/run/spiffe/bundle.pem")
+  engine.connection.tls.peer = .spiffe([try SPIFFEID("spiffe://example.org/shop/orders")])
+  // end
+}
+
 private func pushedIdentity(
   _ engine: inout CurlConfiguration, chain: [UInt8], privateKey: [UInt8],
   renewals: AsyncStream<(chain: [UInt8], privateKey: [UInt8])>
@@ -110,6 +119,8 @@ extension Page {
     _ = try first(stack: stack, client: client, key: key, password: "hidden-p", refreshToken: "hidden-r")
     _ = try failover(stack, password: "hidden-p")
     var engine = CurlConfiguration()
+    try workload(&engine)
+    stage.check("a SPIFFE ID is required", engine.connection.tls.peer != .hostName)
     identityFiles(&engine)
     await pushedIdentity(
       &engine, chain: [1], privateKey: [2],

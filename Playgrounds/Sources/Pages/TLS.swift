@@ -32,6 +32,13 @@ func renewal(_ identity: RotatingIdentity, chain: [UInt8], key: [UInt8]) {
   // end
 }
 
+func workload(_ engine: inout CurlConfiguration) throws {
+  // sample: peer
+  engine.connection.tls.roots = .file("/run/spiffe/bundle.pem")
+  engine.connection.tls.peer = .spiffe([try SPIFFEID("spiffe://example.org/shop/orders")])
+  // end
+}
+
 func strictness(_ engine: inout CurlConfiguration) {
   // sample: strictness
   engine.connection.tls.minimumVersion = .v1_3
@@ -53,12 +60,14 @@ extension Page {
     roots(&engine)
     identities(&engine)
     strictness(&engine)
+    try workload(&engine)
     stage.check("the identity is for one host", engine.connection.tls.hostIdentities.count == 1)
     renewal(rotation(&engine, chain: [1], key: [2]), chain: [3], key: [4])
     let current = engine.connection.tls.hostIdentities["api.example.com"]
     stage.check("the identity is the latest", current?.certificate == .bytes([3]) && current?.key == .bytes([4]))
     try await failuresToldApart(stage)
     try await clientCertificates(stage)
+    try await otherNames(stage)
     try await sources(stage)
     try await strictChecks(stage)
     try await loggedKeys(stage)
@@ -110,6 +119,12 @@ private func clientCertificates(_ stage: Stage) async throws {
     await words(try site.stack { $0.hostIdentities["API.example.com."] = identity }) == "validated")
   let elsewhere = await words(try site.stack { $0.hostIdentities["example.org"] = identity })
   stage.check("not where it is for another host", elsewhere == "tls/client_certificate_required")
+}
+
+private func otherNames(_ stage: Stage) async throws {
+  let site = try Site(stage)
+  let unnamed = try site.stack { $0.peer = .spiffe([try SPIFFEID("spiffe://example.org/shop/orders")]) }
+  stage.check("a host name is not an ID", await words(unnamed) == "trust/spiffe_id_mismatch")
 }
 
 private func sources(_ stage: Stage) async throws {

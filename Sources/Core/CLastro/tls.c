@@ -185,7 +185,8 @@ bool clastro_context_apply(void *context, const clastro_connection_rules *rules)
   connection->rules = *rules;
   X509_VERIFY_PARAM *parameters = SSL_CTX_get0_param(context);
   ERR_set_mark();
-  bool good = rules->judges_presented || set_host(parameters, rules);
+  bool is_named = !rules->judges_presented && !rules->skips_host;
+  bool good = is_named ? set_host(parameters, rules) : rules->accept != NULL;
   ERR_pop_to_mark();
   if (!good) return false;
   if (rules->is_strict) X509_VERIFY_PARAM_set_flags(parameters, X509_V_FLAG_X509_STRICT);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Lastro
 package import LastroTesting
 
 extension CertificateAuthority {
@@ -17,4 +18,9 @@ extension CertificateAuthority {
     edit(&profile)
     return try issue(hosts: [], commonName: "workload", validity: validity, profile: profile)
   }
+}
+
+extension TLSOptions.Peer {
+  /// Requires one of these SPIFFE IDs. A text that is not an ID is left out.
+  package static func ids(_ texts: String...) -> Self { .spiffe(Set(texts.compactMap { try? SPIFFEID($0) })) }
 }

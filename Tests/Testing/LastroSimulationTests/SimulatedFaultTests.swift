@@ -5,6 +5,7 @@ import HTTPTypes
 import Lastro
 import LastroSimulation
 import LastroTesting
+import TestSupport
 import Testing
 
 @Suite("Faults of simulations", .timeLimit(.minutes(30)))
@@ -159,6 +160,23 @@ struct SimulatedIdentityTests {
     }
     let lines = try await simulation.run(seed: 1, faults: .exactly(faults)).lines
     return lines.compactMap { $0.split(separator: "worker: ").dropFirst().first.map(String.init) }
+  }
+
+  @Test("A required SPIFFE ID is refused, because simulated servers have none")
+  func workload() async throws {
+    let simulation = Simulation { world in
+      try world.server("https://api.example") { _ in .text("fine") }
+      world.machine("worker") { machine in
+        var connection = ConnectionOptions()
+        connection.tls.peer = .ids("spiffe://example.org/api")
+        do throws(HTTPFetchError<TextAPIError>) {
+          _ = try await machine.stack(connection: connection).fetch(.text("https://api.example/"))
+        } catch {
+          machine.log("\(error.stage.rawValue)/\(error.code)")
+        }
+      }
+    }
+    #expect(try await simulation.run(seed: 1).lines.contains { $0.hasSuffix("worker: request/unsupported") })
   }
 
   private let good = SimulatedIdentity(keys: ["leaf", "root"])

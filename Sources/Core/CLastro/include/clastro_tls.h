@@ -36,9 +36,11 @@ typedef struct {
   // Whether libcurl also gets the roots, for its check of stapled responses. libcurl sets flags in the store and keeps
   // it for later connections of its multi handle, even if the store has other users.
   bool shows_roots_to_curl;
-  // The name or address that the certificate must match. It is checked together with the chain.
+  // The name or address that the certificate must match. It is checked together with the chain, unless `skips_host` is
+  // set. `accept` must not be NULL then.
   const char *host;
   bool host_is_address;
+  bool skips_host;
   // Whether the checks of chain and host are skipped. `accept` must not be NULL then.
   bool judges_presented;
   // Whether X509_V_FLAG_X509_STRICT is set.

@@ -79,7 +79,9 @@ extension FailureCode {
   public static let policyExpired = Self("policy_expired")
   /// The host has no policy, and hosts without a policy are refused.
   public static let hostNotPinned = Self("host_not_pinned")
-  /// The request uses plain `http`, but the host's key is pinned.
+  /// The certificate does not prove the SPIFFE ID that the request requires.
+  public static let spiffeIDMismatch = Self("spiffe_id_mismatch")
+  /// The request uses plain `http`, but the host's key is pinned, or a SPIFFE ID is required.
   public static let plaintextRefused = Self("plaintext_refused")
   /// A custom trust judge refused the server, or the connection has no verified chain to judge. The message says which.
   public static let trustRefused = Self("trust_refused")

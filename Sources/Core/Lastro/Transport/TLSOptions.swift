@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The options of TLS. Certificate chain and host name are always verified.
+/// The options of TLS. The certificate chain and the server's name are always verified.
 ///
 /// A host name is compared only with the subject alternative names (RFC 9525 §2). A certificate that has only a common
 /// name is valid for no host.
@@ -140,6 +140,30 @@ public struct TLSOptions: Sendable, Hashable {
     }
   }
 
+  /// The name that the certificate of a server must prove.
+  ///
+  /// A SPIFFE ID is proved by an X.509-SVID: a certificate with exactly one URI among its alternative names, which is
+  /// the ID of a workload. Its chain must lead to ``TLSOptions/roots``, which must be the bundle of the trust domain:
+  /// the system's roots are refused. The host name is not compared then, but it is still sent to the server (SNI). No
+  /// TLS session is resumed, and requests without TLS are refused (`trust/plaintext_refused`). Proxies prove their host
+  /// name in any case, by the same roots.
+  @nonexhaustive
+  public enum Peer: Sendable, Hashable {
+    /// The host name or address of the connection (RFC 9525).
+    case hostName
+    /// One of these SPIFFE IDs. They must have a path and belong to one trust domain, and there must be at least one;
+    /// otherwise requests fail with `tls/invalid_tls_configuration`.
+    case spiffe(Set<SPIFFEID>)
+    /// Any SPIFFE ID of a workload in the trust domain of an ID, whose path does not matter.
+    case spiffeTrustDomain(of: SPIFFEID)
+  }
+
+  /// The name that the certificate of a server must prove. Default ``Peer/hostName``.
+  ///
+  /// A request's own options replace it, like all options except ``trustJudge``. A server with another SPIFFE ID fails
+  /// requests with `trust/spiffe_id_mismatch`, and they are not retried. A request that also has
+  /// ``DialRequest/TLS/soleJudge`` is refused (code `unsupported`).
+  public var peer = Peer.hostName
   /// The trusted roots. Default ``Roots/system``.
   public var roots: Roots = .system
   /// The client certificate. Default `nil`: none.
@@ -202,4 +226,24 @@ public struct TLSOptions: Sendable, Hashable {
 
   /// Makes the default options.
   public init() {}
+}
+
+extension TLSOptions.Peer: CustomStringConvertible {
+  /// The name as it is written in errors and explanations, such as `spiffe://example.org/orders`.
+  public var description: String {
+    switch self {
+    case .hostName: "the host name"
+    case .spiffe(let ids): ids.map(\.text).sorted().joined(separator: " or ")
+    case .spiffeTrustDomain(let id): "any ID of the trust domain \(id.trustDomain)"
+    }
+  }
+
+  /// Returns whether the ID of a workload is one of those that are required.
+  func accepts(_ id: SPIFFEID) -> Bool {
+    switch self {
+    case .hostName: false
+    case .spiffe(let ids): ids.contains(id)
+    case .spiffeTrustDomain(let member): id.trustDomain == member.trustDomain
+    }
+  }
 }

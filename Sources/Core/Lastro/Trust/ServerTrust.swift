@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A server that ordinary validation has accepted: its certificate chain leads to a trusted root, is currently valid,
-/// and is for this host. A ``ServerTrustJudge`` decides whether to trust it.
+/// and is for this host, or has the SPIFFE ID that ``TLSOptions/peer`` requires. A ``ServerTrustJudge`` decides
+/// whether to trust it.
 public struct ServerTrust: Sendable, Hashable {
   /// The role of the peer that presented the chain.
   public enum Role: Sendable, Hashable {

@@ -18,6 +18,9 @@ public struct TrustFailure: Error, Sendable, Hashable {
     case plaintext
     /// The connection has no chain that was verified in its own handshake, so there is nothing to judge.
     case unproven
+    /// The certificate does not prove the SPIFFE ID that ``TLSOptions/peer`` requires. The text names that ID and those
+    /// that the certificate shows.
+    case wrongSPIFFEID(String)
     /// A custom judge refused the server, for the reason in the text.
     case refused(String)
   }
@@ -54,9 +57,12 @@ extension TrustFailure {
     case .hostNotPinned:
       return "\(server) \(verb): it has no pinning policy, and hosts without one are not allowed"
     case .plaintext:
-      return "\(server) \(verb): the request is for plain http, and \(name ?? "its pinning policy") demands a key"
+      let demand = name.map { "and \($0) demands a key" } ?? "where a server proves nothing"
+      return "\(server) \(verb): the request is for plain http, \(demand)"
     case .unproven:
       return "\(server) \(verb): the connection has no verified chain of its own handshake"
+    case .wrongSPIFFEID(let words):
+      return "\(server) \(verb): \(words)"
     case .refused(let words):
       return "\(server) \(verb) by the application's own judge: \(words.onOneLine)"
     }
@@ -73,6 +79,8 @@ extension TrustFailure {
     case .plaintext: "use https"
     case .unproven:
       "no policy is at fault, and the request may succeed over a new connection; if it never does, report it"
+    case .wrongSPIFFEID:
+      "if the server's ID was changed on purpose, require the new one; if not, another workload answers at this address"
     case .refused: nil
     }
   }
@@ -84,6 +92,7 @@ extension TrustFailure {
     case .policyExpired: .policyExpired
     case .hostNotPinned: .hostNotPinned
     case .plaintext: .plaintextRefused
+    case .wrongSPIFFEID: .spiffeIDMismatch
     case .unproven, .refused: .trustRefused
     }
   }
@@ -122,7 +131,7 @@ extension TrustFailure: CustomStringConvertible {
   private var remedy: [String] {
     switch reason {
     case .noPinMatches, .policyExpired, .hostNotPinned: break
-    case .plaintext, .unproven, .refused: return []
+    case .plaintext, .unproven, .wrongSPIFFEID, .refused: return []
     }
     let source: String
     if let policy {

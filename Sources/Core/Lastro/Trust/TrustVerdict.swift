@@ -12,7 +12,10 @@ public struct TrustVerdict: RawRepresentable, Sendable, Hashable, Codable {
   public static let plain = Self(rawValue: "plain")
   /// The chain leads to a trusted root, and the certificate is for this host.
   public static let validated = Self(rawValue: "validated")
-  /// The same as ``validated``, and one of the keys of the chain is pinned.
+  /// The chain leads to a trusted root, and the certificate has a SPIFFE ID that ``TLSOptions/peer`` requires. The host
+  /// name was not checked.
+  public static let spiffe = Self(rawValue: "spiffe")
+  /// The same as ``validated`` or ``spiffe``, and one of the keys of the chain is pinned.
   public static let pinned = Self(rawValue: "pinned")
   /// The same as ``validated``, but no key is pinned; a policy in report-only mode accepted the server.
   public static let reported = Self(rawValue: "reported")

@@ -30,7 +30,7 @@ extension CurlConnector {
     of request: TransferRequest, _ options: ConnectionOptions, _ settings: CurlSettings
   ) -> [FetchExplanation.Fact] {
     guard let host = TrustTarget(authority: request.head.authority ?? "", defaultPort: 443)?.host else { return [] }
-    return JudgePanel(standing: settings.trustJudge, additional: options.tls.trustJudge).judges.map {
+    return JudgePanel(standing: settings.trustJudge, options.tls).judges.map {
       .init("judge", $0.explanation(for: host))
     }
   }
@@ -59,7 +59,8 @@ extension CurlConnector {
     let identity =
       options.identity == nil && options.hostIdentities.isEmpty ? "no client certificate" : "a client certificate"
     let newest = options.maximumVersion.map { ", \($0) at most" } ?? ""
-    return "chain to \(roots), and host name; \(options.minimumVersion) at least\(newest); \(identity)"
+    let name = options.peer == .hostName ? "host name" : "SPIFFE ID"
+    return "chain to \(roots), and \(name); \(options.minimumVersion) at least\(newest); \(identity)"
   }
 }
 

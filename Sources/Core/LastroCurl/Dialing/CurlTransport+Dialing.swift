@@ -35,8 +35,7 @@ extension CurlTransport: Dialer, LoopDialer, TLSFileDialer {
   /// - Throws: `TransportError`, stage `trust`, code `plaintext_refused`.
   package func checkPlaintext(_ request: DialRequest) throws(TransportError) {
     if request.tls != nil || request.role == .proxy { return }
-    let rules = JudgePanel(
-      standing: settings.trustJudge, additional: (request.connection ?? connection).tls.trustJudge)
+    let rules = JudgePanel(standing: settings.trustJudge, (request.connection ?? connection).tls)
     let target = TrustTarget(host: try Self.host(request.host), port: request.port)
     try rules.checkPlaintext(target)
   }
@@ -44,7 +43,7 @@ extension CurlTransport: Dialer, LoopDialer, TLSFileDialer {
   /// Returns the revisions of the engine's judge, of the request's judge, and of the files that the TLS options name.
   package func trustRevisions(for request: DialRequest) -> [UInt64] {
     let options = (request.connection ?? connection).tls
-    let judges = JudgePanel(standing: settings.trustJudge, additional: options.trustJudge)
+    let judges = JudgePanel(standing: settings.trustJudge, options)
     return judges.revisions + (request.tls == nil ? [] : fileRevisions.numbers(of: options))
   }
 

@@ -39,7 +39,7 @@ final class StreamProfile {
     trust = try TLSTerms(
       options.tls, standing: settings.trustJudge, turn: turn, after: predecessor?.trust.files)
     identities = try ClientIdentities(options.tls)
-    try options.tls.checkVersionsAndCiphers()
+    try options.tls.check()
     proxies = try ProxyResolver(options.proxy, environment: settings.environmentProxies)
     for resolution in options.resolutions {
       let addresses = resolution.addresses.map(\.bracketedHost).joined(separator: ",")
@@ -91,6 +91,7 @@ extension StreamProfile {
     if easy.sessions == nil { easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
     if session.isTLS {
       try applyServerTLS(easy, host: dial.target.host, role: dial.request.role)
+      if !session.gate.checksHostName { easy.set(CURLOPT_SSL_VERIFYHOST, 0) }
       if session.onlyJudge != nil {
         easy.set(CURLOPT_SSL_VERIFYHOST, 0)
         easy.set(CURLOPT_SSL_VERIFYSTATUS, 0)

@@ -64,7 +64,7 @@ final class StreamSession: StreamPort {
     self.hub = hub
     onlyJudge = dial.request.tls?.soleJudge
     proxy = profile.proxy(isTLS: dial.request.tls != nil, authority: dial.name)
-    gate = TLSGate(
+    gate = try TLSGate(
       dial.target, role: dial.request.role, isTLS: dial.request.tls != nil,
       proxyTarget: try TLSGate.proxyTarget(of: proxy), terms: profile.trust, onlyJudge: onlyJudge,
       recordsChain: dial.kind != .carried)

@@ -4,10 +4,45 @@ internal import CLastro
 internal import Lastro
 
 extension TLSOptions {
+  /// Checks the names that servers must prove, the range of TLS versions and the names of ciphers.
+  func check() throws(TransportError) {
+    try checkPeer()
+    try checkVersionsAndCiphers()
+  }
+
+  /// Checks the SPIFFE IDs. Without the rules for trust domains and roots, an authority of one trust domain could
+  /// certify servers of another one.
+  private func checkPeer() throws(TransportError) {
+    switch peer {
+    case .hostName: return
+    case .spiffe(let ids):
+      if ids.isEmpty {
+        throw .invalidTLSOptions("the set of required SPIFFE IDs is empty", hint: "give the ID of the server")
+      }
+      if let domain = ids.first(where: \.path.isEmpty) {
+        throw .invalidTLSOptions(
+          "the required SPIFFE ID \(domain) names a trust domain and not a workload",
+          hint: "add the workload's path, or require any ID of the trust domain")
+      }
+      let domains = Set(ids.map(\.trustDomain)).sorted()
+      if domains.count > 1 {
+        throw .invalidTLSOptions(
+          "the required SPIFFE IDs belong to several trust domains: \(domains.prefix(4).joined(separator: ", "))",
+          hint: "use connection options of their own for each trust domain, with its bundle as roots")
+      }
+    case .spiffeTrustDomain: break
+    }
+    if roots == .system {
+      throw .invalidTLSOptions(
+        "a SPIFFE ID is required, and the trusted roots are the system's",
+        hint: "give the bundle of the trust domain with TLSOptions.roots")
+    }
+  }
+
   /// Checks the range of TLS versions and the names of ciphers. libcurl and OpenSSL report an empty range only in the
   /// handshake, and as if the server were at fault. OpenSSL ignores ciphers that it does not know, so a typo would
   /// silently change the list.
-  func checkVersionsAndCiphers() throws(TransportError) {
+  private func checkVersionsAndCiphers() throws(TransportError) {
     if let maximum = maximumVersion, maximum < minimumVersion {
       throw .invalidTLSOptions(
         "the maximum TLS version, 1.\(maximum.position), is below the minimum, 1.\(minimumVersion.position)",

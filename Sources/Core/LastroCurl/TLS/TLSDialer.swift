@@ -108,8 +108,7 @@ package struct TLSDialer: Dialer {
   ///   a name.
   package func checkPlaintext(_ request: DialRequest) throws(TransportError) {
     if request.role == .server {
-      let judges = JudgePanel(
-        standing: connection.tls.trustJudge, additional: request.connection?.tls.trustJudge)
+      let judges = JudgePanel(standing: connection.tls.trustJudge, request.connection?.tls ?? connection.tls)
       if !judges.isEmpty {
         try judges.checkPlaintext(TrustTarget(host: try CurlTransport.host(request.host), port: request.port))
       }
@@ -120,8 +119,9 @@ package struct TLSDialer: Dialer {
   /// Returns the revisions of the judges of the connection options and of the request, of the files that their TLS
   /// options name, and of the dialer below.
   package func trustRevisions(for request: DialRequest) -> [UInt64] {
-    let judges = JudgePanel(standing: connection.tls.trustJudge, additional: request.connection?.tls.trustJudge)
-    let numbers = request.tls == nil ? [] : revisions.numbers(of: request.connection?.tls ?? connection.tls)
+    let options = request.connection?.tls ?? connection.tls
+    let judges = JudgePanel(standing: connection.tls.trustJudge, options)
+    let numbers = request.tls == nil ? [] : revisions.numbers(of: options)
     return judges.revisions + numbers + below.trustRevisions(for: request)
   }
 }

@@ -30,7 +30,7 @@ struct TLSPlan {
     }
     guard (1...65_535).contains(request.port) else { throw .portOutOfRange(request.port) }
     let target = TrustTarget(host: try CurlTransport.host(tls.serverName ?? request.host), port: request.port)
-    try options.checkVersionsAndCiphers()
+    try options.check()
     protocols = try ALPNOffer.wireForm(tls.applicationProtocols)
     // Proxies get no client certificate.
     identity = request.role == .server ? try ClientIdentities(options).identity(for: target.host) : nil
@@ -39,7 +39,7 @@ struct TLSPlan {
     contents = terms.files
     files = contents.missing(for: identity) ?? TLSFileRequest()
     // The chain is recorded, so sessions are not kept for resumption.
-    gate = TLSGate(target, role: request.role, terms: terms, onlyJudge: tls.soleJudge, recordsChain: true)
+    gate = try TLSGate(target, role: request.role, terms: terms, onlyJudge: tls.soleJudge, recordsChain: true)
   }
 
   /// Creates a context and sets it up, except for its judges. The caller frees it by `SSL_CTX_free`.

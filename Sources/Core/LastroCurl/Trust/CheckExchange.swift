@@ -95,14 +95,16 @@ final class CheckExchange {
     _ lab: CheckLab, certificateFor host: String = CheckLab.host, isFresh: Bool = false, throughProxy: Bool = false
   ) {
     guard let easy = EasyHandle(), let name = try? HostName(host) else { return nil }
-    self.lab = lab
-    self.easy = easy
     let target = TrustTarget(host: name, port: 443)
-    gate = TLSGate(
+    let gate = try? TLSGate(
       target, proxyTarget: throughProxy ? target : nil,
       terms: TLSTerms(
-        rules: JudgePanel(standing: lab.judge, additional: nil), files: lab.files, isStrict: false,
+        rules: JudgePanel(standing: lab.judge, TLSOptions()), files: lab.files, isStrict: false,
         allowsResumption: lab.broken == .noResumption), recordsChain: false)
+    guard let gate else { return nil }
+    self.lab = lab
+    self.easy = easy
+    self.gate = gate
     guard setUp(isFresh: isFresh, throughProxy: throughProxy) else { return nil }
   }
 

@@ -12,9 +12,11 @@ struct JudgePanel {
   ///
   /// - Parameters:
   ///   - standing: the engine's judge, which applies to every request.
-  ///   - additional: a judge that a request's options add.
-  init(standing: (any ServerTrustJudge)?, additional: (any ServerTrustJudge)?) {
-    judges = [standing, standing === additional ? nil : additional].compactMap(\.self)
+  ///   - options: the options of the request, which may require a SPIFFE ID and add a judge.
+  init(standing: (any ServerTrustJudge)?, _ options: TLSOptions) {
+    let additional = standing === options.trustJudge ? nil : options.trustJudge
+    let all: [(any ServerTrustJudge)?] = [SPIFFEJudge(options.peer), standing, additional]
+    judges = all.compactMap(\.self)
     revisions = judges.map(\.revision)
   }
 
@@ -38,7 +40,8 @@ struct JudgePanel {
     for judge in judges {
       switch ask(judge) {
       case .failure(let failure): return .failure(failure)
-      case .success(let word): if result == verdict { result = word }
+      // A pin says more about the server than its SPIFFE ID, which was checked first.
+      case .success(let word): if word != verdict, result == verdict || result == .spiffe { result = word }
       }
     }
     return .success(result)

@@ -23,10 +23,17 @@ final class TLSGate {
   /// Whether the target's chain is recorded, which requires a verdict, even if there is no judge.
   private let recordsChain: Bool
 
+  /// Whether the target's certificate must be for its host name. That of a proxy always must.
+  var checksHostName: Bool { role == .proxy || terms.checksHostName }
+
+  /// Creates a gate.
+  ///
+  /// - Throws: code `unsupported` if a SPIFFE ID is required, and a sole judge has to replace the check of the chain.
   init(
     _ target: TrustTarget, role: ServerTrust.Role = .server, isTLS: Bool = true, proxyTarget: TrustTarget? = nil,
     terms: TLSTerms, onlyJudge: (any ServerTrustJudge)? = nil, recordsChain: Bool
-  ) {
+  ) throws(TransportError) {
+    if onlyJudge != nil, isTLS, role == .server, !terms.checksHostName { throw .unprovableSPIFFEID }
     self.target = target
     self.role = role
     self.isTLS = isTLS
@@ -87,4 +94,10 @@ final class TLSGate {
     }
     return verdict
   }
+}
+
+extension TransportError {
+  static let unprovableSPIFFEID = refused(
+    .unsupported, "a SPIFFE ID is required, and one judge alone is to decide on the certificate, without its chain",
+    hint: "require the host name, or verify the chain: trust on first use and unchecked certificates prove no ID")
 }

@@ -45,7 +45,8 @@ final class TLSPeer {
     return target.host.text.withCString { host in
       var settings = clastro_connection_rules(
         roots: roots.pointer, shows_roots_to_curl: terms.showsRootsToCurl, host: host,
-        host_is_address: target.host.isIPAddress, judges_presented: onlyJudge != nil, is_strict: terms.isStrict,
+        host_is_address: target.host.isIPAddress, skips_host: role == .server && !terms.checksHostName,
+        judges_presented: onlyJudge != nil, is_strict: terms.isStrict,
         allows_resumption: terms.allowsResumption && !recordsChain, turn: turn.map { UnsafePointer($0.pointer) },
         owner: Unmanaged.passRetained(self).toOpaque(),
         accept: terms.rules.isEmpty && !recordsChain && onlyJudge == nil ? nil : Self.accept, reject: Self.reject,

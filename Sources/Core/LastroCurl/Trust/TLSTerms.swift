@@ -10,6 +10,8 @@ struct TLSTerms {
   let rules: JudgePanel
   let files: TLSFiles
   let isStrict: Bool
+  /// Whether the certificate of a server must be for its host name; if not, it must prove a SPIFFE ID.
+  var checksHostName = true
   /// Whether libcurl gets the roots too, for its check of stapled status.
   var showsRootsToCurl = false
   /// Whether a session may be kept for resumption.
@@ -32,11 +34,11 @@ extension TLSTerms {
     _ options: TLSOptions, standing: (any ServerTrustJudge)?, turn: TurnShare? = nil,
     after predecessor: TLSFiles? = nil, check: () throws(TransportError) -> Void = TrustSelfCheck.require
   ) throws(TransportError) {
-    let rules = JudgePanel(standing: standing, additional: options.trustJudge)
+    let rules = JudgePanel(standing: standing, options)
     if !rules.isEmpty { try check() }
     self.init(
       rules: rules, files: TLSFiles(options, after: predecessor), isStrict: options.requiresStrictChain,
-      showsRootsToCurl: options.requiresStapledStatus,
+      checksHostName: options.peer == .hostName, showsRootsToCurl: options.requiresStapledStatus,
       // A resumed session shows no chain to judge, and no stapled status.
       allowsResumption: rules.isEmpty && !options.requiresStapledStatus, turn: turn)
   }

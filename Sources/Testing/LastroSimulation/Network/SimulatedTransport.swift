@@ -40,6 +40,10 @@ final class SimulatedConnector: Connector {
 
   func dial(_ dial: LinkDial, for owner: HostPool) throws(TransportError) {
     let id = dial.id
+    guard dial.options.options.tls.peer == .hostName else {
+      throw .refused(
+        .unsupported, "simulated servers have no SPIFFE IDs", hint: "test IDs over sockets, with a server on loopback")
+    }
     let proxy = try SimulatedProxy.of(dial.target.host.text, in: dial.options.options.proxy)
     dials[id] = owner
     let own = options.tls.trustJudge, given = dial.options.options.tls.trustJudge

@@ -213,12 +213,14 @@ struct PathClient {
   private let stack: TransportNetworkStack?
   private let dialer: any Dialer
 
-  init(_ path: TrustPath, _ lab: TestAuthority, judge: (any ServerTrustJudge)?) throws {
+  init(
+    _ path: TrustPath, _ lab: TestAuthority, judge: (any ServerTrustJudge)? = nil, peer: TLSOptions.Peer = .hostName
+  ) throws {
     self.path = path
     self.lab = lab
-    stack = try path.links?.stack { $0.connection = Self.options(lab, judge) }
+    stack = try path.links?.stack { $0.connection = Self.options(lab, judge, peer) }
     var configuration = CurlConfiguration()
-    configuration.connection = Self.options(lab, judge)
+    configuration.connection = Self.options(lab, judge, peer)
     if path == .tlsOverStream {
       var plain = CurlConfiguration()
       plain.connection.proxy = .none
@@ -228,11 +230,14 @@ struct PathClient {
     }
   }
 
-  static func options(_ lab: TestAuthority, _ judge: (any ServerTrustJudge)?) -> ConnectionOptions {
+  static func options(
+    _ lab: TestAuthority, _ judge: (any ServerTrustJudge)? = nil, _ peer: TLSOptions.Peer = .hostName
+  ) -> ConnectionOptions {
     var options = ConnectionOptions()
     options.proxy = .none
     options.tls.roots = .pem(Array(lab.authority.rootPEM.utf8))
     options.tls.trustJudge = judge
+    options.tls.peer = peer
     return options
   }
 

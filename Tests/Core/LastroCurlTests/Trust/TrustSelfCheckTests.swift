@@ -46,6 +46,9 @@ struct TrustSelfCheckTests {
       }
       #expect(error?.message == refusal.message)
     }
+    var options = TLSOptions()
+    options.peer = .ids("spiffe://a.test/x")
+    #expect(throws: TransportError.self) { _ = try TLSTerms(options, standing: nil, turn: turn, check: check) }
     _ = try TLSTerms(TLSOptions(), standing: nil, turn: turn, check: check)
   }
 }

@@ -79,13 +79,19 @@ struct TrustFailureTests {
     #expect(stranger.code == .hostNotPinned && stranger.description.contains("  \"lastro.example.com\","))
     let plain = TrustFailure(.plaintext, trust: trust, policy: failure.policy)
     #expect(plain.code == .plaintextRefused && plain.hint == "use https")
+    let unpinned = TrustFailure(.plaintext, trust: trust)
+    #expect(unpinned.message.hasSuffix("for plain http, where a server proves nothing"))
+    let workload = TrustFailure(.wrongSPIFFEID("it shows spiffe://a/b, and spiffe://a/c is required"), trust: trust)
+    #expect(workload.code == .spiffeIDMismatch && workload.hint?.contains("require the new one") == true)
+    #expect(workload.message.hasSuffix("was refused: it shows spiffe://a/b, and spiffe://a/c is required"))
+    #expect(!workload.description.contains("PinningPolicy"))
     let own = TrustFailure(.refused("not\non Sundays"), trust: trust)
     #expect(own.code == .trustRefused && own.message.hasSuffix(#"judge: not\non Sundays"#) && own.hint == nil)
     let unproven = TrustFailure(.unproven, trust: trust)
     #expect(unproven.code == .trustRefused && unproven.hint?.contains("new connection") == true)
     #expect(unproven.message.contains("no verified chain of its own handshake"))
     #expect(!unproven.description.contains("PinningPolicy"))
-    for failure in [expired, stranger, plain, unproven, own] {
+    for failure in [expired, stranger, plain, unpinned, workload, unproven, own] {
       #expect(failure.message.contains("lastro.example.com:8443") && !failure.message.contains("\n"))
       // The redaction finds no secret in the message.
       #expect(Redaction.standard.text(failure.message) == failure.message)

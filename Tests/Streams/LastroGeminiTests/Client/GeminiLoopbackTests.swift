@@ -99,6 +99,29 @@ struct GeminiLoopbackTests {
     #expect(store.all.isEmpty)
   }
 
+  @Test("With authorities a capsule is accepted by its SPIFFE ID; trust on first use cannot prove one")
+  func workload() async throws {
+    let authority = try CertificateAuthority()
+    let identity = try authority.svid("spiffe://example.org/capsule")
+    let server = try LoopbackGeminiServer(identity: identity) { _ in .success("hello") }
+    func client(_ id: String, _ trust: GeminiTrust?) -> GeminiClient {
+      Self.changed {
+        if let trust { $0.trust = trust }
+        $0.connection.tls.roots = .pem(Array(authority.rootPEM.utf8))
+        $0.connection.tls.peer = .ids(id)
+      }
+    }
+    let right = client("spiffe://example.org/capsule", .authorities)
+    #expect(try await right.fetch(server.url()).collected().facts.trust == .spiffe)
+    let wrong = client("spiffe://example.org/other", .authorities)
+    let error = await #expect(throws: GeminiError.self) { try await wrong.fetch(server.url()) }
+    #expect(error?.stage == .trust && error?.code == .spiffeIDMismatch)
+    let first = client("spiffe://example.org/capsule", nil)
+    let refused = await #expect(throws: GeminiError.self) { try await first.fetch(server.url()) }
+    #expect(refused?.stage == .request && refused?.code == .unsupported)
+    #expect(server.requests.count == 1)
+  }
+
   @Test("With authorities as for https a self-signed certificate is refused, and one issued by the root is accepted")
   func authorities() async throws {
     let authority = try CertificateAuthority()

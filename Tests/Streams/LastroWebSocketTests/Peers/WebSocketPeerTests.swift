@@ -7,6 +7,7 @@ import LastroStreamsTesting
 import LastroTesting
 import LastroWebSocket
 import PeerSupport
+import TestSupport
 import Testing
 
 @Suite("WebSocket over the engine", .timeLimit(.minutes(15)))
@@ -62,6 +63,29 @@ struct WebSocketPeerTests {
     client.configuration.serverName = "other.example"
     let error = await refusal(client, request)
     #expect(error?.stage == .tls)
+  }
+
+  @Test("A server is accepted by its SPIFFE ID, and refused by another one or without TLS")
+  func workload() async throws {
+    let authority = try CertificateAuthority()
+    let server = try LoopbackWebSocketServer(tls: LoopbackTLS(try authority.svid("spiffe://example.org/chat")))
+    func request(_ id: String, scheme: String = "https") throws -> ResourceRequest {
+      var options = RequestOptions()
+      options.connection = ConnectionOptions()
+      options.connection?.tls.roots = .pem(Array(authority.rootPEM.utf8))
+      options.connection?.tls.peer = .ids(id)
+      return try ResourceRequest(url: "\(scheme)://localhost:\(server.port)/", options: options)
+    }
+    let client = try self.client()
+    let socket = try await client.connect(to: RawHTTPResource.raw(try request("spiffe://example.org/chat")))
+    try await echo(socket, sizes: [10])
+    #expect(socket.facts.trust == .spiffe)
+    #expect(try await socket.close().isClean)
+    let error = await refusal(client, try request("spiffe://example.org/other"))
+    #expect(error?.stage == .trust && error?.code == .spiffeIDMismatch)
+    let plain = await refusal(client, try request("spiffe://example.org/chat", scheme: "http"))
+    #expect(plain?.stage == .trust && plain?.code == .plaintextRefused)
+    #expect(server.record.handshakes.count == 1)
   }
 
   @Test("A pinned host is not contacted without TLS, at any address")

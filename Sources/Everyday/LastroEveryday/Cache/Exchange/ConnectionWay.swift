@@ -45,6 +45,7 @@ enum ConnectionWay {
     if let interface = options.localInterface { parts.append("from \(interface)") }
     if let egress = options.reach.egress { parts.append("egress \(egress)") }
     let tls = options.tls
+    if tls.peer != .hostName { parts.append("peer \(tls.peer)") }
     if tls.minimumVersion != .v1_2 || tls.requiresStrictChain || tls.requiresStapledStatus {
       parts.append("tls \(tls.minimumVersion) \(tls.requiresStrictChain) \(tls.requiresStapledStatus)")
     }

@@ -45,6 +45,11 @@ struct PrincipalTests {
     ("egress rules", [:], { $0.connection = .edited { $0.reach.egress = EgressRules() } }),
     ("a later TLS", [:], { $0.connection = .edited { $0.tls.minimumVersion = .v1_3 } }),
     ("an older TLS", [:], { $0.connection = .edited { $0.tls.maximumVersion = .v1_2 } }),
+    ("a SPIFFE ID", [:], { $0.connection = .edited { $0.tls.peer = .ids("spiffe://a.test/x") } }),
+    (
+      "two SPIFFE IDs", [:],
+      { $0.connection = .edited { $0.tls.peer = .ids("spiffe://a.test/x", "spiffe://a.test/y") } }
+    ),
     ("other roots", [:], { $0.connection = .edited { $0.tls.roots = .file("/roots.pem") } }),
   ]
 

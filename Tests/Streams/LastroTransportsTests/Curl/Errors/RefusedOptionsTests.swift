@@ -42,11 +42,30 @@ struct RefusedOptionsTests {
       { $0.maximumVersion = .v1_1 }, { $0.hostIdentities = ["a b": identity] },
       { $0.hostIdentities = ["a.example": identity, "A.example": identity] },
     ]
+    let ids: [TLSOptions.Peer] = [
+      .spiffe([]), .ids("spiffe://a.test"), .ids("spiffe://a.test/x", "spiffe://a.test"),
+      .ids("spiffe://a.test/x", "spiffe://b.test/x"),
+    ]
+    for peer in ids {
+      var options = TLSOptions()
+      options.roots = .file("/run/bundle.pem")
+      options.peer = peer
+      let error = #expect(throws: TransportError.self, "\(peer)") { try options.check() }
+      #expect(error?.words == "tls/invalid_tls_configuration" && error?.hint?.isEmpty == false, "\(peer)")
+    }
+    for peer in [TLSOptions.Peer.ids("spiffe://a.test/x", "spiffe://a.test/y"), .ids("spiffe://a.test/x")] {
+      var options = TLSOptions()
+      options.peer = peer
+      let error = #expect(throws: TransportError.self, "\(peer)") { try options.check() }
+      #expect(error?.message == "a SPIFFE ID is required, and the trusted roots are the system's", "\(peer)")
+      options.roots = .pem([])
+      #expect(throws: Never.self, "\(peer)") { try options.check() }
+    }
     for (index, edit) in edits.enumerated() {
       var options = TLSOptions()
       edit(&options)
       let error = #expect(throws: TransportError.self, "edit \(index)") {
-        try options.checkVersionsAndCiphers()
+        try options.check()
         _ = try ClientIdentities(options)
       }
       #expect(error?.words == "tls/invalid_tls_configuration", "edit \(index)")
