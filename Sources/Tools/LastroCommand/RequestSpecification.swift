@@ -49,6 +49,7 @@ struct RequestSpecification: Sendable {
   var ciphers: String?
   var tls13Ciphers: String?
   var certStatus = false
+  var spiffe: [String] = []
   var keyLog: String?
   var cert: String?
   var key: String?
@@ -235,6 +236,9 @@ struct RequestSpecification: Sendable {
     tls.legacyCiphers = ciphers?.split(separator: ":").map(String.init)
     tls.cipherSuites = tls13Ciphers?.split(separator: ":").map(String.init)
     tls.requiresStapledStatus = certStatus
+    if !spiffe.isEmpty {
+      tls.peer = .spiffe(Set(try spiffe.map { text throws(ConfigurationError) in try SPIFFEID(text) }))
+    }
     tls.keyLogFile = keyLog
     return tls
   }

@@ -13,7 +13,7 @@ struct BatchRequest: Decodable {
   private enum Key: String, CodingKey, CaseIterable {
     case id, url, method, headers, body
     case bodyBase64 = "body_base64"
-    case cacert, capath, cert, key, proxy, noproxy, resolve
+    case cacert, capath, cert, key, proxy, noproxy, resolve, spiffe
     case tlsVersion = "tls_version"
     case tlsMax = "tls_max"
     case ciphers
@@ -94,6 +94,7 @@ struct BatchRequest: Decodable {
     result.ciphers = try read(.ciphers)
     result.tls13Ciphers = try read(.tls13Ciphers)
     result.certStatus = try read(.certStatus) ?? false
+    result.spiffe = try read(.spiffe) ?? []
     result.keyLog = try read(.keyLog)
     result.cert = try read(.cert)
     result.key = try read(.key)

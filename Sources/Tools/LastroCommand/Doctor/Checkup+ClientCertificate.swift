@@ -17,7 +17,7 @@ extension Checkup {
       guard let facts = leaf.facts else { return fail("the client certificate \(file) cannot be read") }
       let expiry = CertificateExpiry(of: facts)
       let state = "\(expiry.text(at: now)), at \(expiry.end.inCalendar)"
-      let name = "the client certificate \(file) (\(facts.shortSubject))"
+      let name = "the client certificate \(file) (\(leaf.spiffeID?.text ?? facts.shortSubject))"
       if now > expiry.end {
         fail("\(name) \(state): servers refuse it; renew it")
       } else if now < facts.notBefore {

@@ -46,6 +46,8 @@ struct ConnectionFlags: ParsableArguments {
   var tls13Ciphers: String?
   @Flag(name: .customLong("cert-status"), help: "Require a good stapled OCSP response.")
   var certStatus = false
+  @Option(help: "SPIFFE ID that the server must prove, and not its host name. Needs --cacert or --capath. Repeatable.")
+  var spiffe: [String] = []
   @Option(
     name: .customLong("key-log"),
     help: "File for the connections' secrets, to decrypt captured traffic with. SSLKEYLOGFILE has no effect.")
@@ -96,6 +98,7 @@ struct ConnectionFlags: ParsableArguments {
     specification.ciphers = ciphers
     specification.tls13Ciphers = tls13Ciphers
     specification.certStatus = certStatus
+    specification.spiffe = spiffe
     specification.keyLog = keyLog
   }
 }

@@ -4,6 +4,7 @@ import Foundation
 import Lastro
 import LastroTesting
 import PeerSupport
+import TestSupport
 import Testing
 
 @Suite("lastro fetch: TLS", .timeLimit(.minutes(15)))
@@ -95,6 +96,23 @@ struct TLSFlagTests {
     let refused = try await lab.fetch(bare, "--cert-status")
     #expect(refused.status == 35 && refused.errors.contains("tls/certificate_status_invalid"))
     #expect(bare.requests.isEmpty)
+  }
+
+  @Test("--spiffe accepts a server by its ID alone, and needs roots of its own")
+  func workload() async throws {
+    let server = try lab.server(lab.issuer.svid("spiffe://example.org/orders"))
+    #expect(try await lab.fetch(server, "--spiffe", "spiffe://example.org/orders").text == "answer")
+    let wrong = try await lab.fetch(server, "--spiffe", "spiffe://example.org/other")
+    #expect(wrong.status == 60 && wrong.errors.contains("trust/spiffe_id_mismatch"), "\(wrong.errors)")
+    let both = ["--spiffe", "spiffe://example.org/other", "--spiffe", "spiffe://example.org/orders"]
+    #expect(try await Lastro.run(["fetch"] + lab.trust + both + [server.baseURL]).text == "answer")
+    let rootless = try await Lastro.run(["fetch", "--spiffe", "spiffe://example.org/orders", server.baseURL])
+    #expect(rootless.status == 35 && rootless.errors.contains("with --cacert"), "\(rootless.errors)")
+    let broken = try await lab.fetch(server, "--spiffe", "example.org/orders")
+    #expect(broken.status != 0 && broken.errors.contains("does not begin with spiffe://"), "\(broken.errors)")
+    let line =
+      #"{"url":"\#(server.baseURL)","cacert":"\#(lab.rootFile)","spiffe":["spiffe://example.org/orders"]}"# + "\n"
+    #expect(try await Lastro.run(["batch"], input: line).jsonLines().map(\.status) == [200])
   }
 
   @Test("--key-log writes secrets; SSLKEYLOGFILE in the environment neither writes nor creates a file")
