@@ -100,16 +100,21 @@ package final class RedisPeer: Sendable {
   /// Sends a command over a connection of its own, without TLS, and returns the first line of the reply.
   @discardableResult
   package func command(_ words: String...) throws -> String {
-    let command = "*\(words.count)\r\n" + words.map { "$\($0.utf8.count)\r\n\($0)\r\n" }.joined()
-    // QUIT makes the server close the connection.
-    let reply = try Loopback.exchange(port: port, sending: command + "*1\r\n$4\r\nQUIT\r\n")
-    return String(reply.prefix { $0 != "\r\n" })
+    String(try exchange(words).prefix { $0 != "\r\n" })
   }
 
   /// Returns the whole reply to a command over a connection of its own, with the lines in between.
   package func reply(_ words: String...) throws -> String {
+    try exchange(words)
+  }
+
+  private func exchange(_ words: [String]) throws -> String {
     let command = "*\(words.count)\r\n" + words.map { "$\($0.utf8.count)\r\n\($0)\r\n" }.joined()
-    return try Loopback.exchange(port: port, sending: command + "*1\r\n$4\r\nQUIT\r\n")
+    // QUIT makes a server close the connection, and a sentinel does not know it: the first bytes have its short replies.
+    let isSentinel = arguments.last == "--sentinel"
+    let bytes = Array((command + (isSentinel ? "" : "*1\r\n$4\r\nQUIT\r\n")).utf8)
+    let reply = try Loopback.exchange(port: port, sending: bytes, limit: isSentinel ? 1 : 1 << 20)
+    return String(decoding: reply, as: UTF8.self)
   }
 }
 

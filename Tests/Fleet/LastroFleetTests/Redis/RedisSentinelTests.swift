@@ -57,12 +57,15 @@ struct RedisSentinelTests {
     let store = try RedisStore(addresses([dead, sentinel.port]), dialer: engine, timeout: .seconds(5))
     #expect(try await store.set("a", to: one, ifCurrently: nil, expiresAfter: .seconds(600)).bytes == one)
     #expect(try first.command("EXISTS", "lastro:1:a") == ":1")
+    // A primary does not wait until its replicas have a value.
+    #expect(await eventually { (try? second.command("EXISTS", "lastro:1:a")) == ":1" })
 
     #expect(await eventually { (try? sentinel.command("SENTINEL", "FAILOVER", "fleet")) == "+OK" })
     #expect(await isWritten(two, as: "b", by: store, to: second))
     #expect(try await store.read("a").bytes == one)
 
     #expect(await eventually { (try? first.reply("INFO", "replication").contains("master_link_status:up")) ?? false })
+    #expect(await eventually { (try? first.command("EXISTS", "lastro:1:b")) == ":1" })
     second.stop()
     #expect(await isWritten(two, as: "c", by: store, to: first))
     #expect(try await store.read("a").bytes == one)

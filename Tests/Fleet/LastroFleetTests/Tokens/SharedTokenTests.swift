@@ -282,12 +282,12 @@ struct SharedTokenTests {
 
   @Test("The ledger of the next call has the loss of the store, and its return, once each")
   func notes() async throws {
+    let store = realStore()
     let transport = ScriptedTransport(
       repeatingLast: .respond(status: 302, headers: [.location: "/b"]), .respond(status: 200))
     let authenticator = try BearerAuthenticator(
-      source: instance(), origins: [Origin("https://api.example")], timeSource: clock.timeSource)
+      source: instance(by: store), origins: [Origin("https://api.example")])
     var configuration = StackConfiguration(interceptors: [authenticator])
-    configuration.timeSource = clock.timeSource
     configuration.observers = [.metrics(factory: metrics)]
     let stack = TransportNetworkStack(transport: transport, configuration: configuration)
     func texts() async throws -> [String] {
