@@ -60,6 +60,15 @@ private func failover(_ stack: CurlNetworkStack, password: Secret) throws -> Red
   return store
 }
 
+private func sentinels(_ stack: CurlNetworkStack, password: Secret) throws -> RedisStore {
+  // sample: sentinels
+  let store = try RedisStore(
+    ["redis+sentinel://one.internal/fleet", "redis+sentinel://two.internal/fleet"], dialer: stack.dialer, user: "fleet",
+    password: password)
+  // end
+  return store
+}
+
 private func identityFiles(_ engine: inout CurlConfiguration) {
   // sample: files
   engine.connection.tls.identity = TLSOptions.Identity(
@@ -109,6 +118,7 @@ extension Page {
     let client = try OAuth2Client(tokenURL: "https://login.example/token", id: "shop", authentication: .none)
     _ = try first(stack: stack, client: client, key: key, password: "hidden-p", refreshToken: "hidden-r")
     _ = try failover(stack, password: "hidden-p")
+    _ = try sentinels(stack, password: "hidden-p")
     var engine = CurlConfiguration()
     identityFiles(&engine)
     await pushedIdentity(

@@ -54,6 +54,26 @@ package final class RedisPeer: Sendable {
     }
   }
 
+  /// Starts a sentinel that monitors a server under the name `fleet`, and replaces it a second after it was lost.
+  ///
+  /// - Parameter further: further lines of its configuration.
+  package static func startSentinel(of primary: RedisPeer, _ further: String...) async throws -> RedisPeer {
+    try await attempting {
+      let directory = try PeerDirectory()
+      let port = try Loopback.freePort()
+      let lines = [
+        "bind 127.0.0.1", "port \(port)", "dir \(directory.path)",
+        "sentinel monitor fleet 127.0.0.1 \(primary.port) 1", "sentinel down-after-milliseconds fleet 1000",
+        "sentinel failover-timeout fleet 1000",
+      ]
+      // It writes to its file.
+      let file = try directory.write((lines + further).joined(separator: "\n") + "\n", to: "sentinel.conf")
+      let arguments = [file, "--sentinel"]
+      let process = try await launch(arguments, in: directory, port: port)
+      return RedisPeer(port: port, directory: directory, arguments: arguments, process: process)
+    }
+  }
+
   private static func launch(
     _ arguments: [String], in directory: PeerDirectory, port: Int
   ) async throws -> PeerProcess {
@@ -80,16 +100,21 @@ package final class RedisPeer: Sendable {
   /// Sends a command over a connection of its own, without TLS, and returns the first line of the reply.
   @discardableResult
   package func command(_ words: String...) throws -> String {
-    let command = "*\(words.count)\r\n" + words.map { "$\($0.utf8.count)\r\n\($0)\r\n" }.joined()
-    // QUIT makes the server close the connection.
-    let reply = try Loopback.exchange(port: port, sending: command + "*1\r\n$4\r\nQUIT\r\n")
-    return String(reply.prefix { $0 != "\r\n" })
+    String(try exchange(words).prefix { $0 != "\r\n" })
   }
 
   /// Returns the whole reply to a command over a connection of its own, with the lines in between.
   package func reply(_ words: String...) throws -> String {
+    try exchange(words)
+  }
+
+  private func exchange(_ words: [String]) throws -> String {
     let command = "*\(words.count)\r\n" + words.map { "$\($0.utf8.count)\r\n\($0)\r\n" }.joined()
-    return try Loopback.exchange(port: port, sending: command + "*1\r\n$4\r\nQUIT\r\n")
+    // QUIT makes a server close the connection, and a sentinel does not know it: the first bytes have its short replies.
+    let isSentinel = arguments.last == "--sentinel"
+    let bytes = Array((command + (isSentinel ? "" : "*1\r\n$4\r\nQUIT\r\n")).utf8)
+    let reply = try Loopback.exchange(port: port, sending: bytes, limit: isSentinel ? 1 : 1 << 20)
+    return String(decoding: reply, as: UTF8.self)
   }
 }
 

@@ -3,7 +3,8 @@
 internal import Lastro
 internal import LastroSupport
 
-/// The address of a server: `redis://HOST:PORT`, `rediss://HOST:PORT` for TLS, or `unix:/PATH`.
+/// The address of a server: `redis://HOST:PORT`, `rediss://HOST:PORT` for TLS, or `unix:/PATH`; or that of a sentinel,
+/// with the name of the primary: `redis+sentinel://HOST:PORT/NAME` or `rediss+sentinel://HOST:PORT/NAME`.
 struct RedisAddress: Sendable, Hashable, CustomStringConvertible {
   private enum Place: Hashable {
     case host(String, port: Int, isSecure: Bool)
@@ -11,35 +12,60 @@ struct RedisAddress: Sendable, Hashable, CustomStringConvertible {
   }
 
   private let place: Place
+  /// The name of the primary that the sentinel at this address is asked for; `nil` for a server.
+  let primary: String?
 
   static let standardPort = 6379
+  static let sentinelPort = 26_379
 
   init(_ text: String) throws(ConfigurationError) {
-    let hint = "write redis://HOST:PORT, rediss://HOST:PORT or unix:/PATH"
+    let hint = "write redis://HOST:PORT, rediss://HOST:PORT, redis+sentinel://HOST:PORT/NAME or unix:/PATH"
     if text.hasPrefix("unix:") {
       let path = String(text.dropFirst(5))
       guard path.hasPrefix("/"), !path.utf8.contains(0) else {
         throw ConfigurationError("the store's socket \(path.escapedForDisplay) is not an absolute path", hint: hint)
       }
       place = .socket(path)
+      primary = nil
       return
     }
-    let isSecure = text.hasPrefix("rediss://")
-    guard isSecure || text.hasPrefix("redis://") else {
+    let schemes = ["redis://", "rediss://", "redis+sentinel://", "rediss+sentinel://"]
+    guard let scheme = schemes.first(where: text.hasPrefix) else {
       throw ConfigurationError("the store's address has an unknown scheme", hint: hint)
     }
-    let rest = text.dropFirst(isSecure ? 9 : 8)
+    var rest = text.dropFirst(scheme.count)
     guard !rest.contains("@") else {
       throw ConfigurationError(
         "the store's address has user information in it", hint: "set the parameters user and password instead")
     }
+    let isOfSentinel = scheme.contains("sentinel")
+    let slash = rest.firstIndex(of: "/") ?? rest.endIndex
+    let name = rest[slash...].dropFirst()
+    if isOfSentinel || name.isEmpty { rest = rest[..<slash] }
+    guard !isOfSentinel || Self.isName(name) else {
+      throw ConfigurationError(
+        "the sentinel's address has no valid name of a primary", hint: "write redis+sentinel://HOST:PORT/NAME")
+    }
+    primary = isOfSentinel ? String(name) : nil
     do throws(TransportError) {
-      let authority = try Authority(rest.hasSuffix("/") ? rest.dropLast() : rest)
-      let host = authority.host.hasPrefix("[") ? String(authority.host.dropFirst().dropLast()) : authority.host
-      place = .host(host, port: authority.port ?? Self.standardPort, isSecure: isSecure)
+      let authority = try Authority(rest)
+      let port = authority.port ?? (isOfSentinel ? Self.sentinelPort : Self.standardPort)
+      place = .host(authority.host.unbracketedHost, port: port, isSecure: scheme.hasPrefix("rediss"))
     } catch {
       throw ConfigurationError("the store's address is invalid: \(error.message)", hint: hint)
     }
+  }
+
+  /// Returns whether a sentinel could have a primary of that name.
+  private static func isName(_ name: Substring) -> Bool {
+    (1...100).contains(name.utf8.count)
+      && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "._-".contains($0)) }
+  }
+
+  /// Returns the address of a server that the sentinel at this address has named; `nil` if that is invalid.
+  func server(host: String, port: Int64) -> RedisAddress? {
+    guard case .host(_, _, let isSecure) = place else { return nil }
+    return try? RedisAddress("redis\(isSecure ? "s" : "")://\(host.bracketedHost):\(port)")
   }
 
   /// Returns the request to dial.
@@ -58,7 +84,9 @@ struct RedisAddress: Sendable, Hashable, CustomStringConvertible {
 
   var description: String {
     switch place {
-    case .host(let host, let port, let isSecure): "redis\(isSecure ? "s" : "")://\(host.bracketedHost):\(port)"
+    case .host(let host, let port, let isSecure):
+      "redis\(isSecure ? "s" : "")\(primary == nil ? "" : "+sentinel")://\(host.bracketedHost):\(port)"
+        + (primary.map { "/\($0)" } ?? "")
     case .socket(let path): "unix:\(path.escapedForDisplay)"
     }
   }

@@ -21,7 +21,7 @@ enum RedisRefusal: Sendable, Hashable {
 }
 
 extension FleetStoreError {
-  /// Returns the error for an error reply.
+  /// Returns the error for an error reply, or for a server of a kind that its greeting has shown.
   static func refused(by address: RedisAddress, _ text: String) -> Self {
     // A server may quote arguments.
     let kind = text.prefix { $0.isASCII && ($0.isUppercase || $0.isNumber) }.prefix(40)
@@ -35,13 +35,20 @@ extension FleetStoreError {
       case "NOPERM":
         ("the user may not do this", "allow +eval +evalsha +get +set +time and the keys of the prefix to the user")
       case "OOM": ("its memory is full", "raise maxmemory, or choose a policy that evicts keys")
-      case "MOVED", "ASK", "CLUSTERDOWN", "CROSSSLOT":
-        ("it is part of a cluster, which is not supported", "use a single primary with replicas")
+      case "CLUSTER", "MOVED", "ASK", "CLUSTERDOWN", "CROSSSLOT":
+        ("it is part of a cluster, which is not supported", "use a single primary, with replicas and sentinels")
+      case "SENTINEL": ("it is a sentinel", "write redis+sentinel://HOST:PORT/NAME")
       case "BUSY": ("it is running another script", nil)
+      case "ERR": ("it replied with ERR", "use Redis 7 or newer, or Valkey")
       default: ("it replied with \(kind.isEmpty ? "an error" : String(kind))", nil)
       }
     var error = Self(.refused, "\(address) refused the operation: \(reason)", hint: hint)
     error.concernsOneServer = RedisRefusal(text) == .otherServer
     return error
+  }
+
+  /// Returns the error for a reply that has another form than that of Redis 7.
+  static func unexpectedReply(of address: RedisAddress) -> Self {
+    Self(.invalidReply, "\(address) sent an unexpected reply", hint: "use Redis 7 or newer, or Valkey")
   }
 }

@@ -13,10 +13,11 @@ internal import LastroSupport
 /// ```
 ///
 /// With several addresses, the store uses the first server that accepts operations, and another one when that is lost,
-/// becomes a replica or loads its data. An operation that was interrupted is repeated once, which is harmless: see
-/// ``FleetStore/set(_:to:ifCurrently:expiresAfter:)``. Servers of a cluster are refused, and Sentinel is not asked.
+/// becomes a replica or loads its data. With the addresses of sentinels, it asks them for the primary, and again when that
+/// is lost or becomes a replica. An operation that was interrupted is repeated, at most once for each address, which is
+/// harmless: see ``FleetStore/set(_:to:ifCurrently:expiresAfter:)``. Servers of a cluster are refused.
 ///
-/// The user needs the commands `AUTH`, `EVAL`, `EVALSHA`, `GET`, `SET` and `TIME`, and the keys of the prefix:
+/// The user needs the commands `EVAL`, `EVALSHA`, `GET`, `SET` and `TIME`, and the keys of the prefix:
 /// `ACL SETUSER fleet on >PASSWORD ~lastro:* +eval +evalsha +get +set +time`. The server should not evict keys that have
 /// an expiry (`maxmemory-policy noeviction`).
 ///
@@ -39,7 +40,7 @@ public final class RedisStore: FleetStore {
   private let addresses: [RedisAddress]
   private let dialer: any Dialer
   private let connection: ConnectionOptions?
-  private let authentication: [UInt8]?
+  private let greeting: [UInt8]
   private let prefix: String
   private let timeout: Duration
   private let time: TimeSource
@@ -49,10 +50,12 @@ public final class RedisStore: FleetStore {
   ///
   /// - Parameters:
   ///   - addresses: the addresses of the primary and of servers that may become the primary, at least one:
-  ///     `redis://HOST:PORT`, `rediss://HOST:PORT` for TLS, or `unix:/PATH`. The default port is 6379.
+  ///     `redis://HOST:PORT`, `rediss://HOST:PORT` for TLS, or `unix:/PATH`. The default port is 6379. Or those of
+  ///     sentinels with the name of the primary: `redis+sentinel://HOST:PORT/NAME`, or `rediss+sentinel://HOST:PORT/NAME`
+  ///     for TLS to sentinels and servers. The default port is 26379.
   ///   - dialer: the dialer of the connection, such as `CurlNetworkStack.dialer`.
   ///   - user: the ACL user. Default `nil`: the user `default`.
-  ///   - password: the password of the user. Default `nil`: no authentication.
+  ///   - password: the password of the user, also for sentinels that require one. Default `nil`: no authentication.
   ///   - prefix: the beginning of all keys, 1 to 100 characters of visible ASCII. Default `lastro`.
   ///   - connection: the options of the connection, such as roots and pins. Default `nil`: those of the dialer.
   ///   - timeout: the time limit of an operation, connecting included. Default 1 s.
@@ -78,9 +81,8 @@ public final class RedisStore: FleetStore {
     self.addresses = try addresses.map { address throws(ConfigurationError) in try RedisAddress(address) }
     self.dialer = dialer
     self.connection = connection
-    authentication = password.map { password in
-      RedisCommand.encoded(["AUTH", user ?? "default", password.reveal()].map { Array($0.utf8) })
-    }
+    let authentication = password.map { ["AUTH", user ?? "default", $0.reveal()] } ?? []
+    greeting = RedisCommand.encoded((["HELLO", "2"] + authentication).map { Array($0.utf8) })
     self.prefix = prefix
     self.timeout = timeout.countable
     self.time = time
@@ -184,8 +186,7 @@ public final class RedisStore: FleetStore {
   }
 
   private func unexpected(on connection: RedisConnection) -> FleetStoreError {
-    let error = FleetStoreError(
-      .invalidReply, "\(connection.address) sent an unexpected reply", hint: "use Redis 7 or newer, or Valkey")
+    let error = FleetStoreError.unexpectedReply(of: connection.address)
     connection.close(error)
     return error
   }
@@ -212,10 +213,9 @@ public final class RedisStore: FleetStore {
       if let dial = state.dial { return .wait(dial) }
       if let failure = state.failure, failure.until > now { throw failure.error }
       let first = state.next
-      let dialing = Task { [weak self, addresses, dialer, connection, authentication, timeout, time] in
+      let dialing = Task { [weak self, addresses, dialer, connection, greeting, timeout, time] in
         let dials = RedisDials(
-          addresses: addresses, dialer: dialer, options: connection, authentication: authentication,
-          timeout: timeout, time: time)
+          addresses: addresses, dialer: dialer, options: connection, greeting: greeting, timeout: timeout, time: time)
         let result = await dials.open(from: first)
         self?.dialEnded(result)
         return result.map(\.connection)
@@ -249,11 +249,5 @@ public final class RedisStore: FleetStore {
       case .failure(let error): state.failure = (error, now + Self.pause)
       }
     }
-  }
-}
-
-extension RESPValue {
-  fileprivate var number: Int64? {
-    if case .bulk(let bytes) = self { Int64(digits: String(decoding: bytes, as: UTF8.self)) } else { nil }
   }
 }

@@ -214,15 +214,6 @@ struct RedisStoreTests {
     #expect(try await store.read("a").bytes == one)
   }
 
-  @Test("A cluster is refused by name")
-  func cluster() async throws {
-    let peer = try await RedisPeer.start("--cluster-enabled", "yes")
-    let store = try RedisStore("redis://127.0.0.1:\(peer.port)", dialer: dialer)
-    let error = await failure { () async throws(FleetStoreError) in try await store.read("a") }
-    #expect(
-      error?.message.contains("part of a cluster, which is not supported") == true, "\(String(describing: error))")
-  }
-
   @Test("A server that does not speak RESP is recognized, and replies without a command are refused")
   func strangers() async throws {
     for reply in ["HTTP/1.1 400 Bad Request\r\n\r\n", "+OK\r\n+OK\r\n", "$17000000\r\n", "*2\r\n+a\r\n+b\r\n"] {
