@@ -39,6 +39,7 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
 {
   private let scope: CredentialScope
   let source: any AccessTokenSource
+  private let notes: (any NotingTokenSource)?
   let refreshTimeout: Duration
   private let ownTime: TimeSource?
   /// A separate lock, because the clock is read while ``state`` is locked.
@@ -88,6 +89,7 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
         hint: "give 1 or more, or nil for no limit")
     }
     self.source = source
+    notes = source as? any NotingTokenSource
     // Limits the timeout to about thirty years: clocks trap on values that they cannot represent.
     self.refreshTimeout = refreshTimeout.countable
     ownTime = timeSource
@@ -190,6 +192,7 @@ extension BearerAuthenticator {
     request.head.headerFields[values: .authorization] = ["Bearer " + token.value.reveal()]
     request.options.sensitiveHeaders.insert(.authorization)
     request.options.secrets.insert(token.value)
+    if let note = notes?.takeNote() { request.options.notes.append(note) }
     return request
   }
 

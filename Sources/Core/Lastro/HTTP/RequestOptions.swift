@@ -50,6 +50,7 @@ public struct RequestOptions: Sendable {
     var layerUses = ByLayerPlace<any Sendable>()
     var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
     var tape: TransferTape?
+    var notes: [TransferFacts.Note] = []
   }
 
   /// Shared storage: options that were never changed cost no allocation.
@@ -155,6 +156,12 @@ public struct RequestOptions: Sendable {
   var tape: TransferTape? {
     get { storage.value.tape }
     _modify { yield &storage.value.tape }
+  }
+
+  /// Notes of interceptors on making the request, for the ledger and metrics of its transfer.
+  var notes: [TransferFacts.Note] {
+    get { storage.value.notes }
+    _modify { yield &storage.value.notes }
   }
 
   /// The request's settings for the stack's layers, each of a type that its layer defines.

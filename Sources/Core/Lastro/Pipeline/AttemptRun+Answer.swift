@@ -47,7 +47,10 @@ extension AttemptRun {
 
   func receive(_ answer: TransferResponse, to request: ResourceRequest) -> ReceivedResponse {
     requestSent = requestSent || !answer.facts.isFromCache
-    let response = self.response(answer.head, to: request, facts: answer.facts)
+    var facts = answer.facts
+    let notes = request.options.notes
+    if !notes.isEmpty { facts.notes = notes + facts.notes }
+    let response = self.response(answer.head, to: request, facts: facts)
     call.emit(.transferEnded(.success(.init(response: response, body: answer.body.bytes))), of: self)
     return ReceivedResponse(request: request, status: answer.statusCode, response: response, body: answer.body)
   }
@@ -63,6 +66,12 @@ extension AttemptRun {
     // The error must not report that nothing was sent if an earlier hop of the attempt sent a request.
     requestSent = requestSent || error.requestSent
     error.requestSent = requestSent
+    let notes = request.options.notes
+    if !notes.isEmpty {
+      var facts = error.facts ?? TransferFacts()
+      facts.notes = notes + facts.notes
+      error.facts = facts
+    }
     call.emit(.transferEnded(.failure(error.redacted(by: redaction))), of: self)
     let response = error.head.map { self.response($0, to: request, facts: error.facts ?? TransferFacts()) }
     return failure(kind(of: error), request, response, facts: error.facts)

@@ -101,6 +101,7 @@ struct RedirectTracker {
     _ request: ResourceRequest, status: Int, target: RedirectTarget, from base: RequestTarget
   ) throws(TransportError) -> ResourceRequest {
     var next = request
+    if !next.options.notes.isEmpty { next.options.notes = [] }
     next.head.scheme = target.target.scheme
     next.head.authority = target.target.authority
     next.head.path = target.target.pathAndQuery

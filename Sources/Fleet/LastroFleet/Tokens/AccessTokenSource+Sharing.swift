@@ -20,7 +20,8 @@ extension AccessTokenSource {
   /// A token that the application sets with `BearerAuthenticator.replace(with:)` is shared when it is next refreshed.
   ///
   /// If the store is lost, each instance refreshes the token alone, as without a store, and writes the new pair into
-  /// the store when that is back. The loss and the return are logged once each.
+  /// the store when that is back. The loss and the return are logged once each, and reported by the next request that a
+  /// `BearerAuthenticator` gives a token, in its ledger and metrics.
   ///
   /// - Parameters:
   ///   - store: the store, such as a ``RedisStore`` or a ``FileStore``.

@@ -5,7 +5,7 @@ internal import LastroSupport
 internal import Logging
 
 /// A source whose tokens are shared by the instances of a service: see `AccessTokenSource.shared`.
-final class SharedTokenSource: AccessTokenSource {
+final class SharedTokenSource: NotingTokenSource {
   struct Settings: Sendable {
     var name: String
     /// The first key seals, and all open.
@@ -30,6 +30,8 @@ final class SharedTokenSource: AccessTokenSource {
     /// The task that writes a pair into the store later.
     var saving: Task<Void, Never>?
     var isLost = false
+    /// The note about the store that the next request reports.
+    var note: TransferFacts.Note?
     /// The store's time less this instance's.
     var offset: Duration?
   }
@@ -88,6 +90,8 @@ final class SharedTokenSource: AccessTokenSource {
       if case .success(let token) = result, token.value != old?.value { return token }
     }
   }
+
+  func takeNote() -> TransferFacts.Note? { state.withLock { $0.note.take() } }
 
   /// Forgets the pair, because the application has set another token, which the next refresh shares.
   func forget() {
@@ -218,16 +222,16 @@ final class SharedTokenSource: AccessTokenSource {
   private func alone(
     replacing old: AccessToken?, because error: FleetStoreError, _ epoch: UInt64
   ) async throws -> AccessToken {
+    let consequence = settings.refreshesAlone ? "is refreshed by this instance alone" : "is not refreshed"
+    let change = StoreChange.lost(
+      "the shared token \(settings.name)", "is lost, and the token \(consequence)", because: error)
     let isFirst = state.withLock { state in
-      defer { state.isLost = true }
-      return !state.isLost
+      guard !state.isLost else { return false }
+      state.isLost = true
+      state.note = change.note
+      return true
     }
-    if isFirst {
-      let consequence = settings.refreshesAlone ? "is refreshed by this instance alone" : "is not refreshed"
-      let change = StoreChange.lost(
-        "the shared token \(settings.name)", "is lost, and the token \(consequence)", because: error)
-      change.log(to: settings.logger)
-    }
+    if isFirst { change.log(to: settings.logger) }
     guard settings.refreshesAlone else { throw error }
     let now = storeTime()
     let replaced = state.withLock { $0.sharing.replacedAlone(old, at: now) }
@@ -246,12 +250,15 @@ final class SharedTokenSource: AccessTokenSource {
   /// Records that the store was reached.
   private func reached(at now: Duration) {
     let here = time.now()
+    let change = StoreChange.back("the shared token \(settings.name)")
     let wasLost = state.withLock { state in
       state.offset = now - here
-      defer { state.isLost = false }
-      return state.isLost
+      guard state.isLost else { return false }
+      state.isLost = false
+      state.note = change.note
+      return true
     }
-    if wasLost { StoreChange.back("the shared token \(settings.name)").log(to: settings.logger) }
+    if wasLost { change.log(to: settings.logger) }
   }
 
   /// Returns the store's time as far as it is known, and otherwise the system's.

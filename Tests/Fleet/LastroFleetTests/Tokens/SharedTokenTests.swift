@@ -2,9 +2,11 @@
 
 import Lastro
 import LastroFleet
+import LastroObservability
 import LastroSupport
 import LastroTesting
 import Logging
+import MetricsTestKit
 import TestSupport
 import Testing
 
@@ -55,6 +57,7 @@ struct SharedTokenTests {
   private let store: MemoryFleetStore
   private let endpoint = RotatingEndpoint()
   private let log = LogLines()
+  private let metrics = TestMetrics()
 
   init() {
     let time = clock.timeSource
@@ -275,6 +278,36 @@ struct SharedTokenTests {
       transport.requests.map { $0.head.headerFields[.authorization] }
         == ["Bearer hidden-a1", "Bearer hidden-a1", "Bearer hidden-a2"])
     #expect(endpoint.spent == [nil, "hidden-r1"])
+  }
+
+  @Test("The ledger of the next call has the loss of the store, and its return, once each")
+  func notes() async throws {
+    let store = realStore()
+    let transport = ScriptedTransport(
+      repeatingLast: .respond(status: 302, headers: [.location: "/b"]), .respond(status: 200))
+    let authenticator = try BearerAuthenticator(
+      source: instance(by: store), origins: [Origin("https://api.example")])
+    var configuration = StackConfiguration(interceptors: [authenticator])
+    configuration.observers = [.metrics(factory: metrics)]
+    let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+    func texts() async throws -> [String] {
+      let ledger = try await stack.fetch(.raw(try ResourceRequest(url: "https://api.example/a"))).response.ledger
+      return ledger.attempts.flatMap { $0.facts?.notes ?? [] }.map(\.text)
+    }
+    store.fail(MemoryFleetStore.down)
+    let lost = "the store of the shared token api is lost, and the token is refreshed by this instance alone"
+    #expect(try await texts() == [lost])
+    #expect(try await texts() == [])
+    store.fail(nil)
+    var found: [String] = []
+    #expect(
+      try await eventually {
+        found += try await texts()
+        return !found.isEmpty
+      })
+    #expect(found == ["the store of the shared token api is back"])
+    let changes = metrics.counters.filter { $0.label == "lastro.client.fleet.changes" }
+    #expect(Set(changes.compactMap { $0.dimensions.last?.1 }) == ["store_lost", "store_back"])
   }
 
   @Test("Values out of range are refused")
