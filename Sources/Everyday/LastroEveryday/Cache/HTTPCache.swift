@@ -92,17 +92,22 @@ public final class HTTPCache: Sendable {
   public func removeAll() async {
     outdate(nil)
     let access = access
-    await StoreVisit(access, patience: nil).ask { _ in await access.clearAll() }
+    if await StoreVisit(access, patience: nil).ask({ _ in await access.clearAll() }) == nil { shared?.removeLater(nil) }
   }
 
   /// Invalidates the stored responses of URLs, and those in progress.
   func forget(_ urls: [String], _ visit: StoreVisit) async {
     let access = access
     // Without the store's key, the URL's entries cannot be identified, so everything is invalidated.
-    guard let key = await access.digestKey(visit.time) else { return outdate(nil) }
+    guard let key = await access.digestKey(visit.time) else {
+      outdate(nil)
+      shared?.removeLater(nil)
+      return
+    }
     let digests = urls.flatMap(searches.texts).compactMap { try? CacheKeyring(key: key).digest(ofURL: $0) }
     for digest in digests { outdate(digest) }
-    await visit.ask { _ in for digest in digests { _ = await access.clear(digest) } }
+    let isDone: Void? = await visit.ask { _ in for digest in digests { _ = await access.clear(digest) } }
+    if isDone == nil { for digest in digests { shared?.removeLater(digest) } }
   }
 
   private func outdate(_ url: [UInt8]?) {

@@ -30,9 +30,12 @@ extension SharedCacheStore {
       let rest = end - time.now()
       guard rest > .zero else { return (.refused, waited) }
       // The value is the lease of this instance if none was there, and otherwise that of the other.
-      guard
-        let value = await link.set(place.name, to: own, ifCurrently: ended, for: settings.patience, within: rest)
-      else { return (.refused, waited) }
+      let value = await link.set(place.name, to: own, ifCurrently: ended, for: settings.patience, within: rest) {
+        [self] value in
+        // The request has not waited for its lease, and sends no response for it.
+        if value.bytes == own { await self.end(place, own, storedAt: nil) }
+      }
+      guard let value else { return (.refused, waited) }
       if value.bytes == own { return (granted(key.url, place, own), waited) }
       guard let bytes = value.bytes else {
         ended = nil

@@ -117,6 +117,12 @@ final class SharedCacheStore: SharedHTTPCacheStore {
     return true
   }
 
+  func removeLater(_ url: [UInt8]?) {
+    let scope = url.map { RemovalScope.url($0) } ?? .all
+    note(scope)
+    Task { await settle(scope) }
+  }
+
   // MARK: Responses of others
 
   func update(_ keys: [CacheKey]) async -> [UInt8] {
@@ -149,7 +155,7 @@ final class SharedCacheStore: SharedHTTPCacheStore {
       guard let record = index.map({ records[$0] }) ?? found.record, record.generation == mark.generation else {
         continue
       }
-      await takeOver(record, for: key, mark, after: removals)
+      takeOver(record, for: key, mark, after: removals)
     }
     let isCurrent = state.withLock { $0.updates[url]?.removals == removals }
     return isCurrent ? mark.bytes : []
@@ -159,19 +165,16 @@ final class SharedCacheStore: SharedHTTPCacheStore {
   /// removals was read.
   private func takeOver(
     _ record: CacheRecord, for key: CacheKey, _ mark: CacheMark, after removals: UInt64?
-  ) async {
+  ) {
     guard !record.responses.isEmpty else { return }
     let offset = link.offset
-    let known = await local.heads(for: key)
     for response in record.responses.reversed() {
       var head = response.head.moved(by: .zero - offset)
       head.mark = mark.bytes
-      let same = known.first { $0.selecting == head.selecting }
-      if let same, same.received + CacheRecord.tolerance >= head.received { continue }
       state.withLock { state in
         // A removal is recorded before the memory is cleared, so nothing is added after it.
         guard state.updates[key.url]?.removals == removals else { return }
-        _ = local.add(head, response.body, for: key)
+        _ = local.add(head, response.body, for: key) { $0.received + CacheRecord.tolerance >= head.received }
       }
     }
   }

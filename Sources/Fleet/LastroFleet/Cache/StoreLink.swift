@@ -55,22 +55,29 @@ final class StoreLink: Sendable {
 
   /// Changes the value of a key as `FleetStore.set` does; `nil` if the store is lost or refuses changes, the task is
   /// cancelled, or a wait of the caller's own is over.
+  ///
+  /// - Parameter missed: is called with the value if the caller has left before.
   func set(
-    _ key: String, to new: [UInt8], ifCurrently old: [UInt8]?, for lifetime: Duration, within wait: Duration? = nil
+    _ key: String, to new: [UInt8], ifCurrently old: [UInt8]?, for lifetime: Duration, within wait: Duration? = nil,
+    missed: (@Sendable (StoredValue) async -> Void)? = nil
   ) async -> StoredValue? {
-    await perform(isChange: true, within: wait) { store throws(FleetStoreError) in
+    await perform(isChange: true, within: wait, missed: missed) { store throws(FleetStoreError) in
       try await store.set(key, to: new, ifCurrently: old, expiresAfter: lifetime)
     }
   }
 
   private func perform(
-    isChange: Bool, within wait: Duration? = nil,
+    isChange: Bool, within wait: Duration? = nil, missed: (@Sendable (StoredValue) async -> Void)? = nil,
     _ operation: @escaping @Sendable (any FleetStore) async throws(FleetStoreError) -> StoredValue
   ) async -> StoredValue? {
     guard state.withLock({ $0.health.mayAsk(isChange: isChange, now: time.now()) }) else { return nil }
     // The outcome is recorded also if the caller leaves: a store that hangs would never count as lost otherwise.
     let outcome = Task { [self] in await completed(operation, isChange: isChange) }
-    return (try? await interruptible(within: wait, time: time) { await outcome.value }.get()) ?? nil
+    if case .success(let value) = await interruptible(within: wait, time: time, { await outcome.value }) {
+      return value
+    }
+    if let missed { Task { if let value = await outcome.value { await missed(value) } } }
+    return nil
   }
 
   /// Performs an operation, and records whether the store responds in time.

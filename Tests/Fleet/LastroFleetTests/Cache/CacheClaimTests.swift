@@ -137,6 +137,25 @@ struct CacheClaimTests {
     gate.change { $0 = true }
   }
 
+  @Test("A request that ends while its lease is written leaves no lease behind")
+  func abandoned() async throws {
+    let gate = Watched(true)
+    let fleet = CacheFleet(advances: false, pause: { _ = await gate.wait { $0 } }) { (_, _) throws(TransportError) in
+      .answer(200)
+    }
+    let key = CacheKey(url: [1])
+    let one = try #require(try fleet.instance().shared)
+    let mark = await one.update([key])
+    gate.change { $0 = false }
+    let claim = Task { await one.claim(key, "", after: mark, within: nil) }
+    #expect(await eventually { fleet.clock.nextLimit != nil })
+    claim.cancel()
+    _ = await claim.value
+    gate.change { $0 = true }
+    #expect(await hasLease(fleet, .unstored))
+    #expect(!fleet.store.values.contains { CacheLease($0)?.state == .held })
+  }
+
   @Test("A server that fails releases the others at once, and they ask it themselves")
   func failed() async throws {
     let gate = Watched(false)

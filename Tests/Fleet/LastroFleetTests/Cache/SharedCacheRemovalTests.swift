@@ -139,6 +139,44 @@ struct SharedCacheRemovalTests {
     #expect(try await fleet.instance().get().outcome == .missed)
   }
 
+  @Test("A removal for which a request has no time left reaches the store nevertheless")
+  func noTime() async throws {
+    let clock = Lock<ManualClock?>(nil)
+    let fleet = CacheFleet { (request, number) throws(TransportError) in
+      if request.head.method == .post { clock.withLock { $0 }?.advance(by: .seconds(2)) }
+      return .answer(200, fields: [.cacheControl: "max-age=100000"], body: "body \(number)")
+    }
+    clock.withLock { $0 = fleet.clock }
+    let one = try fleet.instance()
+    let shared = try #require(one.shared)
+    try await one.settledGet()
+    let timeouts = try Timeouts(total: .seconds(1))
+    _ = try? await one.get(method: .post) { $0.timeouts = timeouts }
+    #expect(fleet.transfers == 2)
+    #expect(await eventually { !hasPending(shared) })
+    #expect(try await fleet.instance().get().outcome == .missed)
+  }
+
+  @Test("A removal while the store has not ended an earlier one in time reaches the store nevertheless")
+  func late() async throws {
+    let (fleet, gate) = gatedFleet()
+    let one = try fleet.instance()
+    let shared = try #require(one.shared)
+    for path in ["a", "b"] { try await one.settledGet("https://example.com/\(path)") }
+    gate.change { $0 = false }
+    let timeouts = try Timeouts(total: .milliseconds(100))
+    let first = Task { try await one.get(method: .post) { $0.timeouts = timeouts } }
+    #expect(await eventually { fleet.clock.nextLimit == fleet.clock.now + .milliseconds(50) })
+    fleet.clock.advance(by: .milliseconds(50))
+    _ = try await first.value
+    try await one.get("https://example.com/b", method: .post)
+    gate.change { $0 = true }
+    #expect(await eventually { !hasPending(shared) })
+    for path in ["a", "b"] {
+      #expect(try await fleet.instance().get("https://example.com/\(path)").outcome == .missed)
+    }
+  }
+
   @Test("Removals that wait for the store end with their cache")
   func deallocated() async throws {
     let fleet = CacheFleet()

@@ -43,13 +43,19 @@ struct MemoryCacheContents {
     return body
   }
 
-  /// Adds a response. Returns false if it exceeds the limit even alone.
-  mutating func add(_ head: StoredHead, _ body: Data, for key: CacheKey, maximumBytes: Int) -> Bool {
+  /// Adds a response. Returns false if it exceeds the limit even alone, or the one that it would replace is kept.
+  mutating func add(
+    _ head: StoredHead, _ body: Data, for key: CacheKey, unless keeps: (StoredHead) -> Bool, maximumBytes: Int
+  ) -> Bool {
     var head = head
     head.length = Int64(body.count)
     let cost = Self.cost(head, body)
     guard cost <= maximumBytes else { return false }
-    for id in idsByKey[key] ?? [] where entries[id]?.head.selecting == head.selecting { remove(id) }
+    for id in idsByKey[key] ?? [] {
+      guard let same = entries[id]?.head, same.selecting == head.selecting else { continue }
+      if keeps(same) { return false }
+      remove(id)
+    }
     if let ids = idsByKey[key], ids.count >= Self.maximumVariants, let last = ids.last { remove(last) }
     lastID += 1
     head.id = StoredHead.ID(rawValue: lastID)

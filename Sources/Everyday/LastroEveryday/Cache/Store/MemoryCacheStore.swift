@@ -53,10 +53,13 @@ package final class MemoryCacheStore: HTTPCacheStore {
 
   /// Stores a response at once.
   ///
-  /// - Returns: false if its body is too large.
-  package func add(_ head: StoredHead, _ body: Data, for key: CacheKey) -> Bool {
+  /// - Parameter keeps: returns whether the response that it would replace is kept instead. Default: it is not.
+  /// - Returns: false if its body is too large, or another response is kept.
+  package func add(
+    _ head: StoredHead, _ body: Data, for key: CacheKey, unless keeps: (StoredHead) -> Bool = { _ in false }
+  ) -> Bool {
     guard body.count <= maximumEntryBytes else { return false }
-    return state.withLock { $0.add(head, body, for: key, maximumBytes: maximumBytes) }
+    return state.withLock { $0.add(head, body, for: key, unless: keeps, maximumBytes: maximumBytes) }
   }
 
   /// Begins to store a response.

@@ -26,6 +26,10 @@ package protocol SharedHTTPCacheStore: HTTPCacheStore {
     _ key: CacheKey, _ variant: String, after mark: [UInt8], within limit: Duration?
   ) async -> (claim: CacheClaim, waited: Duration)
 
+  /// Removes all responses of a URL, or of all URLs if it is `nil`, for all processes, and returns at once. It is called
+  /// if a fetch could not wait for their removal.
+  func removeLater(_ url: [UInt8]?)
+
   /// Returns a note about the store's state once, for the next request to report it.
   func takeNote() -> TransferFacts.Note?
 

@@ -59,6 +59,25 @@ struct MemoryCacheStoreTests {
     #expect(newest.length == 3)
   }
 
+  @Test("A response does not replace one with the same selection that is to be kept")
+  func kept() async {
+    let store = MemoryCacheStore()
+    await Self.add(store, Self.key(0), Self.head(1))
+    var same = 0
+    let isAdded = [UInt8(1), 2].map { selecting in
+      store.add(Self.head(selecting), Data("new".utf8), for: Self.key(0)) { _ in
+        same += 1
+        return true
+      }
+    }
+    #expect(isAdded == [false, true] && same == 1)
+    #expect(store.count == 2)
+    #expect(!store.add(Self.head(3), Data(count: store.maximumEntryBytes + 1), for: Self.key(0)) { _ in false })
+    #expect(store.add(Self.head(1), Data("new".utf8), for: Self.key(0)) { _ in false })
+    let lengths = await store.heads(for: Self.key(0)).map(\.length)
+    #expect(lengths == [3, 3])
+  }
+
   @Test("A URL is removed in all partitions, and no other URL is")
   func removal() async {
     let store = MemoryCacheStore()
