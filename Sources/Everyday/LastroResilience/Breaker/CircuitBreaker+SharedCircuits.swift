@@ -68,9 +68,9 @@ extension CircuitBreaker {
     of key: ResilienceKey, from shared: any SharedCircuits, _ telling: inout ResilienceTelling
   ) -> Heard {
     let now = time.now()
-    let (place, old) = circuits.withLock { circuits in
+    let (place, old, generation) = circuits.withLock { circuits in
       let place = circuits.place(of: key, now: now)
-      return (place, circuits[place].state(now: now))
+      return (place, circuits[place].state(now: now), circuits[place].generation)
     }
     // Keys beyond the limit share a circuit, of which the others know nothing.
     guard place.isOwn else { return Heard(needsTurn: false, isOpenByOther: false) }
@@ -79,7 +79,10 @@ extension CircuitBreaker {
     let unit = news.verdict == nil ? 0 : random.unit()
     let (heard, wasOpen, new) = circuits.withLock { circuits in
       let before = (generation: circuits[place].generation, isOpen: circuits[place].isOpen)
-      if let verdict = news.verdict { circuits[place].hear(verdict, now: now, unit: unit) }
+      // A verdict from before a change of this circuit is not about its new state.
+      if let verdict = news.verdict, before.generation == generation {
+        circuits[place].hear(verdict, now: now, unit: unit)
+      }
       let heard = Heard(
         needsTurn: circuits[place].needsTurn(now: now),
         isOpenByOther: circuits[place].isOpen && circuits[place].isOpenByOther)

@@ -12,7 +12,8 @@ struct VerdictMachine: Sendable, ForgettableMachine {
 
   /// The random name of the instance.
   let instance: String
-  private var verdict: (value: CircuitVerdict, until: Duration, isOwn: Bool)?
+  /// The last verdict in the store, and whether it is another instance's and later than the reports of this one.
+  private var verdict: (value: CircuitVerdict, until: Duration, isNews: Bool)?
   private var report: (value: VerdictRecord.Report, until: Duration)?
   /// The length of the turn that is asked for next.
   private var wanted: Duration?
@@ -40,7 +41,7 @@ struct VerdictMachine: Sendable, ForgettableMachine {
   mutating func attempt(isClosed: Bool, now: Duration) -> CircuitVerdict? {
     lastUse = now
     if !isClosed { expectExchange(after: Self.periods.tense) }
-    guard let verdict, !verdict.isOwn else { return nil }
+    guard let verdict, verdict.isNews else { return nil }
     let left = max(.zero, verdict.until - now)
     guard verdict.value.isOpen else { return verdict.value }
     return left > .zero ? CircuitVerdict(id: verdict.value.id, isOpen: true, left: left) : nil
@@ -54,6 +55,8 @@ struct VerdictMachine: Sendable, ForgettableMachine {
     var until = now + VerdictRecord.longestBreak
     if case .opened(let left) = value { until = now + left }
     report = (value, until)
+    // It is earlier than this one, and a closing would end the new break.
+    verdict?.isNews = false
     (turnUntil, otherUntil) = (nil, nil)
     expectExchange(after: .zero)
   }
@@ -104,7 +107,7 @@ struct VerdictMachine: Sendable, ForgettableMachine {
     if wanted != nil || report != nil { expectExchange(after: .zero) }
     // A verdict of this instance that is on its way is newer.
     if report == nil {
-      verdict = reply.verdict.map { ($0, start + min($0.left, VerdictRecord.longestBreak), reply.isOwn) }
+      verdict = reply.verdict.map { ($0, start + min($0.left, VerdictRecord.longestBreak), !reply.isOwn) }
     }
     switch reply.turn {
     case .taken: turnUntil = start + min(request.turn ?? .zero, VerdictRecord.longestTurn)

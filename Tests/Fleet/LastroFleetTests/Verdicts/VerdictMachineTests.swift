@@ -126,6 +126,14 @@ struct VerdictMachineTests {
     #expect(next?.report == .opened(left: .seconds(5)))
   }
 
+  @Test("A closing from before an own opening is not passed on after it", arguments: [false, true])
+  func older(_ isPending: Bool) throws {
+    var machine = try Self.machine(.closedByOther)
+    machine.report(.opened(left: .seconds(5)), now: Self.start)
+    if isPending { _ = machine.exchange(now: Self.start) }
+    #expect(machine.attempt(isClosed: false, now: Self.start) == nil)
+  }
+
   @Test("An instance that asks as often as it may exchanges once in 5 s, and once in 2 s while attempts fail")
   func bound() throws {
     for (isFailing, range) in [(false, 60...67), (true, 145...151)] {
