@@ -8,6 +8,9 @@ import LastroSupport
 final class SimulatedStore: Sendable {
   private let made = Lock<(store: MemoryFleetStore, start: Duration)?>(nil)
 
+  /// The number of operations so far.
+  var operations: Int { made.withLock { $0?.store.operations ?? 0 } }
+
   /// Returns the store, which the first machine makes, and the time at which it did.
   func shared(by machine: SimulatedMachine) -> (store: MemoryFleetStore, start: Duration) {
     let time = machine.timeSource, random = machine.randomSource

@@ -19,7 +19,7 @@ struct QuotaMachine: Sendable {
   }
 
   /// The number of requests after which the store is asked for news, and the time after which it is in any case.
-  private static let newsAfter = (requests: 60, time: Duration.seconds(6))
+  private static let newsAfter = (requests: 75, time: Duration.seconds(6))
   private static let longestIdle = Duration.seconds(60)
   /// Units are floating-point numbers, whose sums are inexact.
   private static let rounding = 1e-6

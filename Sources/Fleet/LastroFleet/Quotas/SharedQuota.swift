@@ -15,6 +15,8 @@ final class SharedQuota: SharedPace {
     var timer: (id: UInt64, until: Duration, isForWaiters: Bool, task: Task<Void, Never>)?
     /// The note about the store that the next request reports.
     var note: TransferFacts.Note?
+    /// The state in the store as of the latest response, and the time at which that arrived.
+    var seen: (stored: StoredValue, at: Duration)?
   }
 
   private enum Failure: Error {
@@ -200,18 +202,29 @@ final class SharedQuota: SharedPace {
   }
 
   /// Changes the state in the store. What others changed meanwhile is taken into account.
+  ///
+  /// It costs one round trip if no other instance has changed the state since the latest exchange of this one.
   private func exchange(
     _ request: QuotaRecord.Request, _ terms: QuotaTerms
   ) async -> Result<QuotaRecord.Reply, Failure> {
     let key = "quota:\(name)"
     do throws(FleetStoreError) {
-      var stored = try await store.read(key)
-      for attempt in 0..<Self.tries {
+      var guess = remembered()
+      var stored = if let guess { guess } else { try await read(key) }
+      for attempt in 0...Self.tries {
         let (next, reply) = QuotaRecord.exchange(
           try .decoded(stored.bytes), request, terms, at: stored.time, change: .random(in: 0 ... .max))
+        if next == nil, guess != nil {
+          // Others may have given units or reported a block.
+          guess = nil
+          stored = try await read(key)
+          continue
+        }
+        guess = nil
         guard let bytes = try next?.encoded() else { return .success(reply) }
         stored = try await store.set(
           key, to: bytes, ifCurrently: stored.bytes, expiresAfter: QuotaRecord.absence * 2)
+        remember(stored)
         if stored.bytes == bytes { return .success(reply) }
         // Instances that collided do not try again together.
         let pause = Duration.milliseconds(1 << attempt) * random.unit()
@@ -219,8 +232,24 @@ final class SharedQuota: SharedPace {
       }
       return .failure(.contended)
     } catch {
+      state.withLock { $0.seen = nil }
       return .failure(.store(error))
     }
+  }
+
+  private func read(_ key: String) async throws(FleetStoreError) -> StoredValue {
+    let stored = try await store.read(key)
+    remember(stored)
+    return stored
+  }
+
+  private func remember(_ stored: StoredValue) { state.withLock { $0.seen = (stored, time.now()) } }
+
+  /// Returns the state that the store has if nothing has changed it, and at most the store's time; `nil` if no response
+  /// is known.
+  private func remembered() -> StoredValue? {
+    let now = time.now()
+    return state.withLock { $0.seen }.map { StoredValue(bytes: $0.stored.bytes, time: $0.stored.time + (now - $0.at)) }
   }
 }
 

@@ -71,6 +71,8 @@ struct QuotaSimulation {
     var stalledUntil = Duration.zero
     var wake: Duration?
     var lastID: UInt64 = 0
+    /// The state in the store as the instance has seen it last, with its version and time.
+    var seen: (record: QuotaRecord?, version: Int, time: Duration)?
   }
 
   private let count: Int
@@ -176,6 +178,7 @@ struct QuotaSimulation {
     all[index].isUp = true
     all[index].machine = machine(of: index, life: all[index].life)
     all[index].wake = nil
+    all[index].seen = nil
     begin(index)
   }
 
@@ -220,6 +223,7 @@ struct QuotaSimulation {
       if version == self.version {
         record = next
         self.version += 1
+        all[index].seen = (record, self.version, now)
         schedule(trip, index, .exchanged(request, reply, isLost: false, start: start))
       } else if tries == 1 {
         schedule(trip, index, .exchanged(request, nil, isLost: false, start: start))
@@ -247,12 +251,22 @@ struct QuotaSimulation {
 
   private mutating func read(_ index: Int, _ request: QuotaRecord.Request, _ start: Duration, _ tries: Int) {
     countTrip()
+    all[index].seen = (record, version, now)
     let (next, reply) = QuotaRecord.exchange(record, request, terms, at: now, change: 0)
     if let next {
       schedule(trip * 2, index, .write(next, request, reply, version: version, start: start, tries: tries))
     } else {
       schedule(trip, index, .exchanged(request, reply, isLost: false, start: start))
     }
+  }
+
+  /// Returns the operation that an instance begins an exchange with: it writes if nothing seems to have changed.
+  private func firstStep(_ index: Int, _ request: QuotaRecord.Request) -> Event {
+    if let seen = all[index].seen {
+      let (next, reply) = QuotaRecord.exchange(seen.record, request, terms, at: now, change: 0)
+      if let next { return .write(next, request, reply, version: seen.version, start: now, tries: 7) }
+    }
+    return .read(request, start: now, tries: 6)
   }
 
   /// Performs an exchange at once.
@@ -269,8 +283,9 @@ struct QuotaSimulation {
     for _ in all[index].machine.admitted(now: now) { schedule(.microseconds(200), index, .transmit) }
     if let request = all[index].machine.exchange(now: now) {
       if isReached(index) {
-        schedule(trip, index, .read(request, start: now, tries: 6))
+        schedule(trip, index, firstStep(index, request))
       } else {
+        all[index].seen = nil
         schedule(.seconds(1), index, .exchanged(request, nil, isLost: true, start: now))
       }
     }
