@@ -40,7 +40,7 @@ struct FleetSimulationPageTests {
       If units are lent, an exchange with the store costs two round trips. Ten instances with 500 requests a second, half
       of which lend about 120 units at once, send \(large.requests / large.trips) requests for each round trip.
 
-      """ + "\n" + (try await verdicts())
+      """ + "\n" + (try await verdicts()) + "\n" + (try await cache())
   }
 
   private static func verdicts() async throws -> String {
@@ -67,6 +67,27 @@ struct FleetSimulationPageTests {
 
       Before the outage, an instance makes one round trip to the store in \(seconds(1 / all[1].trips)). If the server fails for one
       instance alone, \(refused) calls of the others are refused.
+
+      """
+  }
+
+  private static func cache() async throws -> String {
+    let all = try await SharedCacheSimulation.all.value
+    let rows = all.map { figures in
+      let cells = [
+        figures.setting.name, "\(figures.requests)", "\(figures.atOnce)", "\(figures.failures)",
+        figures.setting.isShared ? String(format: "%.2f", figures.trips) : "–",
+      ]
+      return "| \(cells.joined(separator: " | ")) |"
+    }
+    return """
+      \(SharedCacheSimulation.instances) instances request one resource every second for \(SharedCacheSimulation.seconds) s. The server takes 100 ms, and its response is fresh
+      for ten seconds (`HTTPCache.shared`). The table shows the requests that the server received, the most that it received
+      within 100 ms, the calls that failed, and the round trips to the store for each call.
+
+      | caches | requests | at once | failed calls | round trips per call |
+      |---|---|---|---|---|
+      \(rows.joined(separator: "\n"))
 
       """
   }
