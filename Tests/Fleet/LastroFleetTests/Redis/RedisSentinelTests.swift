@@ -54,7 +54,7 @@ struct RedisSentinelTests {
     #expect(await eventually { (try? first.reply("INFO", "replication").contains("state=online")) ?? false })
     let sentinel = try await RedisPeer.startSentinel(of: first)
     let dead = try Loopback.freePort()
-    let store = try RedisStore(addresses([dead, sentinel.port]), dialer: engine, timeout: .seconds(5))
+    let store = try RedisStore(addresses([dead, sentinel.port]), dialer: engine, timeout: .seconds(30))
     #expect(try await store.set("a", to: one, ifCurrently: nil, expiresAfter: .seconds(600)).bytes == one)
     #expect(try first.command("EXISTS", "lastro:1:a") == ":1")
     // A primary does not wait until its replicas have a value.
