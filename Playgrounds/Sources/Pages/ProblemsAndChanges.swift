@@ -27,7 +27,7 @@ private func problem() async throws {
     .respond(
       status: .conflict, headers: [.contentType: "application/problem+json"],
       body: """
-        {"type": "/problems/stock", "title": "Out of stock", "detail": "Only 3 are left.", "available": 3}
+        {"type": "https://shop.example.org/problems/stock", "title": "Out of stock", "detail": "Only 3 are left.", "available": 3}
         """)
   ])
   // sample: problem

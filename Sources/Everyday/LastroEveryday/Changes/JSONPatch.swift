@@ -21,8 +21,19 @@ public struct JSONPatch: Sendable, Encodable, ExpressibleByArrayLiteral {
     public init(arrayLiteral elements: String...) { steps = elements }
 
     /// The path as a JSON Pointer (RFC 6901), with `~` and `/` in names escaped.
-    public var description: String {
-      steps.map { "/" + $0.replacing("~", with: "~0").replacing("/", with: "~1") }.joined()
+    public var description: String { steps.map { "/" + Self.escaped($0) }.joined() }
+
+    /// Returns a step with `~` and `/` escaped. A character that combines with others is escaped as well.
+    private static func escaped(_ step: String) -> String {
+      var text = ""
+      for scalar in step.unicodeScalars {
+        switch scalar {
+        case "~": text += "~0"
+        case "/": text += "~1"
+        default: text.unicodeScalars.append(scalar)
+        }
+      }
+      return text
     }
   }
 

@@ -16,7 +16,8 @@ public struct MergePatch: Sendable, Encodable, ExpressibleByDictionaryLiteral {
   public enum Change: Sendable {
     /// Removes the member.
     case remove
-    /// Replaces the member by a value. An array is always replaced as a whole.
+    /// Sets the member to a value. An array is replaced as a whole; an object is merged with the object that the server
+    /// has, so members that are to go must be removed explicitly.
     case value(any Encodable & Sendable)
     /// Changes members of the object that is the member's value, and makes that object if there is none.
     case members(MergePatch)
@@ -72,13 +73,13 @@ struct AnyValue: Encodable {
 extension MergePatch.Change: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
   ExpressibleByFloatLiteral, ExpressibleByDictionaryLiteral
 {
-  /// Replaces the member by a string.
+  /// Sets the member to a string.
   public init(stringLiteral value: String) { self = .value(value) }
-  /// Replaces the member by an integer.
+  /// Sets the member to an integer.
   public init(integerLiteral value: Int) { self = .value(value) }
-  /// Replaces the member by `true` or `false`.
+  /// Sets the member to `true` or `false`.
   public init(booleanLiteral value: Bool) { self = .value(value) }
-  /// Replaces the member by a number.
+  /// Sets the member to a number.
   public init(floatLiteral value: Double) { self = .value(value) }
   /// Changes members of the object that is the member's value.
   public init(dictionaryLiteral elements: (String, MergePatch.Change)...) {

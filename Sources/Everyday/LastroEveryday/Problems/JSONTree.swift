@@ -2,29 +2,37 @@
 
 internal import FoundationEssentials
 
-/// A JSON value of any shape. Numbers keep up to 38 digits.
+/// A JSON value of any shape. Numbers keep up to 38 digits. What is nested in more than 32 arrays and objects is `null`,
+/// and so is a number that no type holds.
 enum JSONTree: Hashable, Sendable, Codable {
+  /// A decoder describes the path to a value each time that the value is not of the requested type, so the work grows
+  /// with the depth.
+  private static let maximumDepth = 32
+
   case null
   case boolean(Bool)
   case number(Decimal)
+  case large(Double)
   case text(String)
   case array([JSONTree])
   case object([String: JSONTree])
 
   init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
-    if container.decodeNil() {
+    if container.decodeNil() || decoder.codingPath.count > Self.maximumDepth {
       self = .null
-    } else if let value = try? container.decode(Bool.self) {
-      self = .boolean(value)
-    } else if let value = try? container.decode(Decimal.self) {
-      self = .number(value)
     } else if let value = try? container.decode(String.self) {
       self = .text(value)
+    } else if let value = try? container.decode(Decimal.self) {
+      self = .number(value)
+    } else if let value = try? container.decode(Bool.self) {
+      self = .boolean(value)
+    } else if let value = try? container.decode([String: JSONTree].self) {
+      self = .object(value)
     } else if let value = try? container.decode([JSONTree].self) {
       self = .array(value)
     } else {
-      self = .object(try container.decode([String: JSONTree].self))
+      self = (try? container.decode(Double.self)).map { .large($0) } ?? .null
     }
   }
 
@@ -34,6 +42,7 @@ enum JSONTree: Hashable, Sendable, Codable {
     case .null: try container.encodeNil()
     case .boolean(let value): try container.encode(value)
     case .number(let value): try container.encode(value)
+    case .large(let value): try container.encode(value)
     case .text(let value): try container.encode(value)
     case .array(let value): try container.encode(value)
     case .object(let value): try container.encode(value)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
+internal import Lastro
 
 /// An API error in the standard format of RFC 9457, such as `application/problem+json`.
 ///
@@ -47,7 +48,7 @@ public struct ProblemDetails: Error, Sendable, Hashable, Decodable, CustomString
   public var instance: String?
   /// The individual problems, if the API lists them in the member `errors`. At most 1,000; the others are ignored.
   public var errors: [Entry] = []
-  /// The complete object; empty for a value that was not decoded.
+  /// The complete object as it was decoded, for ``members(as:decoder:)``; empty for a value that was not decoded.
   private var object: [String: JSONTree] = [:]
 
   /// Makes a value, for tests.
@@ -86,8 +87,7 @@ public struct ProblemDetails: Error, Sendable, Hashable, Decodable, CustomString
   ///
   /// - Parameters:
   ///   - type: a type with the members as properties. Members that it does not have are ignored.
-  ///   - decoder: the decoder. Default: one with default settings. If the problem was decoded by a decoder that changes
-  ///     keys, they are changed already.
+  ///   - decoder: the decoder, which gets the members under the API's names. Default: one with default settings.
   /// - Throws: the decoder's error.
   public func members<Members: Decodable>(
     as type: Members.Type = Members.self, decoder: JSONDecoder = JSONDecoder()
@@ -95,13 +95,30 @@ public struct ProblemDetails: Error, Sendable, Hashable, Decodable, CustomString
     try decoder.decode(type, from: JSONEncoder().encode(object))
   }
 
-  /// The title and the detail, the first entries of ``errors``, and the type unless it is ``blank``.
+  /// Returns whether the problems have the same standard members, however they were made.
+  public static func == (one: Self, other: Self) -> Bool {
+    one.type == other.type && one.title == other.title && one.status == other.status && one.detail == other.detail
+      && one.instance == other.instance && one.errors == other.errors
+  }
+
+  /// Hashes the type, the title, the status and the detail.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(type)
+    hasher.combine(title)
+    hasher.combine(status)
+    hasher.combine(detail)
+  }
+
+  /// The title and the detail, the first entries of ``errors``, and the type unless it is ``blank``; one line of at most
+  /// 500 characters.
   public var description: String {
     var parts = [title, detail].compactMap { $0 }
     if parts.isEmpty { parts = [status.map { "status \($0)" } ?? "no title or detail"] }
     var line = parts.joined(separator: ": ")
     let shown = errors.prefix(5).map { [$0.pointer, $0.detail].compactMap { $0 }.joined(separator: " ") }
     if !shown.isEmpty { line += " [\(shown.joined(separator: "; "))\(errors.count > 5 ? "; …" : "")]" }
-    return type == Self.blank ? line : "\(line) (\(type))"
+    line = (type == Self.blank ? line : "\(line) (\(type))").onOneLine
+    return line.unicodeScalars.count > 500
+      ? String(String.UnicodeScalarView(line.unicodeScalars.prefix(500))) + "…" : line
   }
 }

@@ -222,7 +222,7 @@ extension MetricsObserver {
 }
 
 extension ResourceResponse {
-  /// Whether the server announces that the resource is deprecated (RFC 9745) or will end (RFC 8594).
+  /// Whether the response has the field of a deprecation (RFC 9745) or an end (RFC 8594), whatever its value.
   fileprivate var announcesEnd: Bool {
     [HTTPField.Name("Deprecation"), HTTPField.Name("Sunset")].contains { $0.map { headerFields[$0] != nil } ?? false }
   }

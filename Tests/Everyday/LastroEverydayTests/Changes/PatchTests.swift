@@ -56,6 +56,12 @@ struct PatchTests {
     #expect(operations == expected)
   }
 
+  @Test("A path is escaped by its scalars, so that a combining mark hides no separator")
+  func combining() {
+    let path: JSONPatch.Path = ["a/\u{301}b", "~\u{200D}", ""]
+    #expect(Array("\(path)".utf8) == Array("/a~1\u{301}b/~0\u{200D}/".utf8))
+  }
+
   @Test("A patch is written by the stack's encoder, and secrets in it are masked")
   func stackEncoder() async throws {
     struct Change: Encodable, Sendable { let dueDate: Date, token: Secret }

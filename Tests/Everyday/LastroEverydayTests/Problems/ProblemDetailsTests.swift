@@ -93,8 +93,36 @@ struct ProblemDetailsTests {
     #expect(throws: DecodingError.self) { try ProblemDetails(title: "t").members(as: Members.self) }
   }
 
-  @Test("A list of ten thousand problems is cut, and nested documents are bounded by the decoder")
+  @Test("Members have the API's names, and numbers of any size hide nothing")
+  func names() async throws {
+    struct Members: Decodable { let errorCode: Int, huge: Double }
+    let body = #"{"title": "t", "error_code": 7, "huge": 1e200, "tiny": 1e-300, "endless": 1e999}"#
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    for isForStack in [true, false] {
+      let problem = try (isForStack ? decoder : JSONDecoder()).decode(
+        ProblemDetails.self, from: Data(#"{"title": "t", "error_code": 7, "huge": 1e200}"#.utf8))
+      let members = try problem.members(as: Members.self, decoder: decoder)
+      #expect(members.errorCode == 7 && members.huge == 1e200)
+    }
+    let error = try await failure(body)
+    #expect(error.apiErrorDecodingFailure != nil || error.apiError?.title == "t")
+  }
+
+  @Test("A line shows no control characters and is bounded, and decoded problems equal those of tests")
+  func lines() async throws {
+    let long = String(repeating: "x", count: 2000)
+    let problem = try #require(try await failure(#"{"title": "a\u000ab", "detail": "\#(long)", "extra": 1}"#).apiError)
+    #expect("\(problem)".count <= 501 && !"\(problem)".contains("\n"))
+    #expect(problem == ProblemDetails(title: "a\nb", detail: long))
+    #expect(Set([problem, ProblemDetails(title: "a\nb", detail: long)]).count == 1)
+  }
+
+  @Test("A list of ten thousand problems is cut, and what is nested deeply is dropped")
   func hostile() async throws {
+    let nested = String(repeating: "[", count: 300) + "1" + String(repeating: "]", count: 300)
+    let wide = #"{"title": "t", "x": ["# + Array(repeating: nested, count: 50).joined(separator: ",") + "]}"
+    #expect(try await failure(wide).apiError?.title == "t")
     let many = #"{"errors": ["# + Array(repeating: #"{"pointer": "/a"}"#, count: 10_000).joined(separator: ",") + "]}"
     #expect(try await failure(many).apiError?.errors.count == 1000)
     let deep = #"{"title": "# + String(repeating: "[", count: 5000) + String(repeating: "]", count: 5000) + "}"
