@@ -36,10 +36,11 @@ private func problem() async throws {
   let order = HTTPResource.get("https://shop.example.org/orders/7", as: Order.self, or: ProblemDetails.self)
   do {
     _ = try await stack.fetch(order)
-  } catch  where error.apiError?.type == "https://shop.example.org/problems/stock" {
-    let shortage = try error.apiError?.members(as: Shortage.self)
+  } catch {
     print(error)
-    print("available:", shortage?.available ?? 0)
+    if error.apiError?.type == "https://shop.example.org/problems/stock" {
+      print("available:", try error.apiError?.members(as: Shortage.self).available ?? 0)
+    }
   }
   // end
 }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LastroEveryday
 
-@Suite("Patches")
+@Suite("Patches", .timeLimit(.minutes(15)))
 struct PatchTests {
   private func text(_ body: RequestBody) throws -> String {
     guard case .bytes(let data) = body.source else { throw Unexpected() }
