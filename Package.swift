@@ -341,8 +341,8 @@ let package = Package(
     Floor.testing.tests(
       "LastroSimulationTests",
       [
-        "Lastro", "LastroEveryday", "LastroResilience", "LastroSimulation", "LastroTesting", "PromiseSupport",
-        "TestSupport", httpTypes,
+        "Lastro", "LastroEveryday", "LastroHTTP", "LastroResilience", "LastroSimulation", "LastroTesting",
+        "PromiseSupport", "TestSupport", httpTypes,
       ]),
     Floor.testing.tests(
       "LastroStreamsTestingTests",

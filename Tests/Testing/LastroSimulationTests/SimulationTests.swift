@@ -72,6 +72,19 @@ struct SimulationTests {
     #expect(try await simulation.run(seed: 1).requests.map(\.status) == [204, 204])
   }
 
+  @Test("Trailers of a simulated server arrive, after a body and without one", arguments: [true, false], ["fine", ""])
+  func trailers(http2: Bool, body: String) async throws {
+    let simulation = Simulation { world in
+      try world.server("https://api.example", http2: http2) { _ in .text(body).addingTrailer("x-check", "42") }
+      world.machine("worker") { machine in
+        let facts = try await machine.stack().fetch(.text("https://api.example/a")).response.facts
+        machine.log(facts.trailers.map { "\($0)" }.joined(separator: ", "))
+      }
+      world.require(.programsSucceed)
+    }
+    #expect(try await simulation.run(seed: 1).lines.map { $0.hasSuffix("worker: x-check: 42") } == [true])
+  }
+
   @Test("Each seed repeats its run to the last step, and other seeds differ")
   func repeats() async throws {
     let simulation = Simulation { world in

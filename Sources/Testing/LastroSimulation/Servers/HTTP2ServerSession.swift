@@ -14,7 +14,9 @@ final class HTTP2ServerSession: ServerSession {
     var window: Int
     /// The bytes of the response that the client's windows do not allow yet.
     var rest: ArraySlice<UInt8> = []
-    /// The action after the last byte of the response; `nil` before there is a response.
+    /// The fields after the body of the response.
+    var trailers: [RawRequestHead.Field] = []
+    /// The action after the last byte of the response; `nil` before there is a response, and after one that stalls.
     var ending: Ending?
   }
 
@@ -75,6 +77,7 @@ final class HTTP2ServerSession: ServerSession {
       far.received.removeFirst(9 + length)
       process(frame)
     }
+    endAfterGoAway()
   }
 
   private func process(_ frame: Frame) {
@@ -173,6 +176,7 @@ final class HTTP2ServerSession: ServerSession {
     case .http2(.goAway, _): goAway(without: id)
     case .http2: end { $0.reset() }
     }
+    endAfterGoAway()
   }
 
   /// Ends the connection for further requests, and says that one was not processed. Those that the server's code has
@@ -185,15 +189,21 @@ final class HTTP2ServerSession: ServerSession {
     send(.goAway(lastStream: last))
   }
 
+  /// Ends the connection after GOAWAY, once the remaining streams are answered (RFC 9113 §6.8).
+  private func endAfterGoAway() {
+    if lastStream < .max, streams.isEmpty, !isOver { end { $0.end() } }
+  }
+
   private func sendHead(
     of response: LoopbackResponse, to method: String, _ id: UInt32, _ ending: Ending, upTo limit: Int = .max
   ) {
     let body = response.sentBody(to: method).prefix(max(0, limit))
     for interim in response.interimResponses { send(.headers(interim.http2Fields, stream: id)) }
-    let endsAtOnce = body.isEmpty && ending == .end
+    let endsAtOnce = body.isEmpty && response.trailers.isEmpty && ending == .end
     send(.headers(response.http2Fields, stream: id, ends: endsAtOnce))
     if endsAtOnce { return streams[id] = nil }
     streams[id]?.rest = body[...]
+    streams[id]?.trailers = response.trailers
     streams[id]?.ending = ending
     sendBodies()
   }
@@ -205,12 +215,15 @@ final class HTTP2ServerSession: ServerSession {
         let count = max(0, min(stream.rest.count, stream.window, window, Self.largestPayload))
         guard count > 0 || stream.rest.isEmpty else { break }
         let isLast = count == stream.rest.count
-        send(.data(stream.rest.prefix(count), stream: id, ends: isLast && ending == .end))
+        let ends = isLast && ending == .end
+        send(.data(stream.rest.prefix(count), stream: id, ends: ends && stream.trailers.isEmpty))
+        if ends, !stream.trailers.isEmpty { send(.headers(stream.trailers, stream: id, ends: true)) }
         window -= count
         streams[id]?.window -= count
         streams[id]?.rest = stream.rest.dropFirst(count)
         guard isLast else { continue }
-        streams[id] = nil
+        // A response that stalls keeps its stream open.
+        if ending == .stall { streams[id]?.ending = nil } else { streams[id] = nil }
         if ending == .closeConnection { end { $0.end(isClean: false) } }
       }
     }
