@@ -48,12 +48,14 @@ static int (*next_clock_gettime)(clockid_t, struct timespec *);
 static long (*next_syscall)(long, ...);
 static void (*next_async)(void *, void *, void (*)(void *));
 static void (*next_after)(uint64_t, void *, void *, void (*)(void *));
+static void (*next_uuid)(unsigned char *);
 
 static void find_next(void) {
   next_clock_gettime = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
   next_syscall = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
   next_async = (void (*)(void *, void *, void (*)(void *)))dlsym(RTLD_NEXT, "dispatch_async_f");
   next_after = (void (*)(uint64_t, void *, void *, void (*)(void *)))dlsym(RTLD_NEXT, "dispatch_after_f");
+  next_uuid = (void (*)(unsigned char *))dlsym(RTLD_NEXT, "_foundation_uuid_generate_random");
 }
 
 // Before `main`, when no table of Swift has been filled yet: tables of different seeds do not mix.
@@ -149,6 +151,14 @@ static uint64_t next_random(void) {
   return bits ^ (bits >> 31);
 }
 
+/// Fills memory with random bytes.
+static void fill_randomly(unsigned char *bytes, long count) {
+  for (long i = 0; i < count; i += 8) {
+    uint64_t word = next_random();
+    memcpy(bytes + i, &word, (size_t)(count - i < 8 ? count - i : 8));
+  }
+}
+
 // Swift's generator of random numbers asks for them with this function.
 REPLACES long syscall(long number, ...) {
   long words[6];
@@ -160,12 +170,19 @@ REPLACES long syscall(long number, ...) {
     if (!next_syscall) find_next();
     return next_syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
   }
-  unsigned char *bytes = (unsigned char *)words[0];
-  for (long i = 0; i < words[1]; i += 8) {
-    uint64_t word = next_random();
-    memcpy(bytes + i, &word, (size_t)(words[1] - i < 8 ? words[1] - i : 8));
-  }
+  fill_randomly((unsigned char *)words[0], words[1]);
   return words[1];
+}
+
+// Foundation's `UUID()`, which reads /dev/urandom, calls this function (version 4, RFC 9562 §5.4).
+REPLACES void _foundation_uuid_generate_random(unsigned char *bytes) {
+  if (!current) {
+    if (!next_uuid) find_next();
+    return next_uuid(bytes);
+  }
+  fill_randomly(bytes, 16);
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
 }
 
 // MARK: Entering

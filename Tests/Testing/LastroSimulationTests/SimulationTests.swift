@@ -85,6 +85,26 @@ struct SimulationTests {
     #expect(try await simulation.run(seed: 1).lines.map { $0.hasSuffix("worker: x-check: 42") } == [true])
   }
 
+  @Test("Identifiers are those of the seed, and each is another one")
+  func identifiers() async throws {
+    let simulation = Simulation { world in
+      world.machine("worker") { machine in
+        for _ in 0..<4 { machine.log(UUID().uuidString) }
+      }
+    }
+    let first = try await simulation.run(seed: 1)
+    #expect(try await simulation.run(seed: 1) == first)
+    #expect(try await simulation.run(seed: 2).lines != first.lines)
+    let identifiers = first.lines.compactMap { $0.split(separator: " ").last }
+    #expect(Set(identifiers).count == 4)
+    // Version 4, RFC 9562 §5.4.
+    for text in identifiers {
+      #expect(text.dropFirst(14).first == "4" && "89AB".contains(text.dropFirst(19).prefix(1)))
+    }
+    // Outside of a simulation they are those of the system.
+    #expect(UUID() != UUID() && !identifiers.contains { $0 == UUID().uuidString })
+  }
+
   @Test("Each seed repeats its run to the last step, and other seeds differ")
   func repeats() async throws {
     let simulation = Simulation { world in

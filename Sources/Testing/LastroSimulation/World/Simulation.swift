@@ -18,15 +18,15 @@ internal import LastroSupport
 /// try await simulation.run(seeds: 1...1_000, faults: .random())
 /// ```
 ///
-/// The code runs unchanged: tasks, actors, the main actor, `Task.sleep`, clocks, `Date()`, stacks, interceptors,
-/// resilience, caches and tokens. Requests go through Lastro's engine over connections in memory. One thread runs
+/// The code runs unchanged: tasks, actors, the main actor, `Task.sleep`, clocks, `Date()`, `UUID()`, stacks,
+/// interceptors, resilience, caches and tokens. Requests go through Lastro's engine over connections in memory. One thread runs
 /// everything, one step after the other; a seed decides what runs next, how long the network takes, and which faults
 /// occur. The same seed gives the same run.
 ///
 /// Code that waits for threads, queues, timers or executors of its own cannot be simulated: a run in which such a thread
 /// resumes a suspended task throws a `ConfigurationError`, and one that waits for something outside fails. Sleeps with a
-/// tolerance cannot be simulated either. Random identifiers (`UUID()`) are not seeded. Hash values are the same in every
-/// process that links this module, because the order of a dictionary must not differ between runs.
+/// tolerance cannot be simulated either. Hash values are the same in every process that links this module, because the
+/// order of a dictionary must not differ between runs.
 ///
 /// Each run takes place on a thread of its own, and the runs of a process one at a time. Cancelling the caller's task
 /// ends a series of runs between two of them. Expectations of a test framework are not seen within the simulation: let
