@@ -192,7 +192,7 @@ extension BearerAuthenticator {
     request.head.headerFields[values: .authorization] = ["Bearer " + token.value.reveal()]
     request.options.sensitiveHeaders.insert(.authorization)
     request.options.secrets.insert(token.value)
-    if let note = notes?.takeNote() { request.options.notes.append(note) }
+    if let notes { request.options.notes += notes.takeNotes() }
     return request
   }
 

@@ -17,8 +17,8 @@ public struct TrustVerdict: RawRepresentable, Sendable, Hashable, Codable {
   public static let spiffe = Self(rawValue: "spiffe")
   /// The same as ``validated`` or ``spiffe``, and one of the keys of the chain is pinned.
   public static let pinned = Self(rawValue: "pinned")
-  /// The same as ``validated``, but no key is pinned; a policy in report-only mode accepted the server.
+  /// The same as ``validated`` or ``spiffe``, but no key is pinned; a policy in report-only mode accepted the server.
   public static let reported = Self(rawValue: "reported")
-  /// The same as ``validated``; the policy for this host has expired, and falls back to ordinary validation.
+  /// The same as ``validated`` or ``spiffe``; the policy for this host has expired, and adds nothing to that.
   public static let policyExpired = Self(rawValue: "policy_expired")
 }

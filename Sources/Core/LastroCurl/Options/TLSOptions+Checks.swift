@@ -22,7 +22,7 @@ extension TLSOptions {
       if let domain = ids.first(where: \.path.isEmpty) {
         throw .invalidTLSOptions(
           "the required SPIFFE ID \(domain) names a trust domain and not a workload",
-          hint: "add the workload's path, or require any ID of the trust domain")
+          hint: "add the workload's path, such as \(domain)/shop")
       }
       let domains = Set(ids.map(\.trustDomain)).sorted()
       if domains.count > 1 {

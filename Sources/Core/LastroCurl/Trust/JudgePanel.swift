@@ -40,7 +40,7 @@ struct JudgePanel {
     for judge in judges {
       switch ask(judge) {
       case .failure(let failure): return .failure(failure)
-      // A pin says more about the server than its SPIFFE ID, which was checked first.
+      // The word of a policy says more about the server than its SPIFFE ID, which was checked first.
       case .success(let word): if word != verdict, result == verdict || result == .spiffe { result = word }
       }
     }

@@ -32,8 +32,9 @@ extension SharedCacheStore {
       // The value is the lease of this instance if none was there, and otherwise that of the other.
       let value = await link.set(place.name, to: own, ifCurrently: ended, for: settings.patience, within: rest) {
         [self] value in
-        // The request has not waited for its lease, and sends no response for it.
-        if value.bytes == own { await self.end(place, own, storedAt: nil) }
+        // The request has not waited for its lease, and sends no response for it. The store may count as lost because
+        // its response was late.
+        if value.bytes == own { await self.end(place, own, storedAt: nil, evenIfLost: true) }
       }
       guard let value else { return (.refused, waited) }
       if value.bytes == own { return (granted(key.url, place, own), waited) }
@@ -79,11 +80,14 @@ extension SharedCacheStore {
   }
 
   /// Ends a lease, so that the instances that wait for it go on.
-  private func end(_ place: CacheCipher.Place, _ own: [UInt8], storedAt time: Duration?) async {
+  private func end(
+    _ place: CacheCipher.Place, _ own: [UInt8], storedAt time: Duration?, evenIfLost: Bool = false
+  ) async {
     let number = UInt64.random(in: 0 ... .max)
     let lease =
       time.map { CacheLease(.stored, number: number, time: UInt64($0.wholeMicroseconds)) }
       ?? CacheLease(.unstored, number: number)
-    _ = await link.set(place.name, to: lease.bytes, ifCurrently: own, for: settings.patience)
+    _ = await link.set(
+      place.name, to: lease.bytes, ifCurrently: own, for: settings.patience, evenIfLost: evenIfLost)
   }
 }

@@ -15,6 +15,8 @@ final class StoreLink: Sendable {
     var returns: UInt64 = 0
   }
 
+  private typealias Work = Task<Result<StoredValue, FleetStoreError>, Never>
+
   /// The longest wait for one operation.
   static let limit = Duration.milliseconds(500)
 
@@ -56,38 +58,39 @@ final class StoreLink: Sendable {
   /// Changes the value of a key as `FleetStore.set` does; `nil` if the store is lost or refuses changes, the task is
   /// cancelled, or a wait of the caller's own is over.
   ///
-  /// - Parameter missed: is called with the value if the caller has left before.
+  /// - Parameters:
+  ///   - evenIfLost: whether the store is asked although it counts as lost.
+  ///   - missed: is called with the value if that arrives after the end of this call.
   func set(
     _ key: String, to new: [UInt8], ifCurrently old: [UInt8]?, for lifetime: Duration, within wait: Duration? = nil,
-    missed: (@Sendable (StoredValue) async -> Void)? = nil
+    evenIfLost: Bool = false, missed: (@Sendable (StoredValue) async -> Void)? = nil
   ) async -> StoredValue? {
-    await perform(isChange: true, within: wait, missed: missed) { store throws(FleetStoreError) in
+    await perform(isChange: true, within: wait, evenIfLost, missed: missed) { store throws(FleetStoreError) in
       try await store.set(key, to: new, ifCurrently: old, expiresAfter: lifetime)
     }
   }
 
   private func perform(
-    isChange: Bool, within wait: Duration? = nil, missed: (@Sendable (StoredValue) async -> Void)? = nil,
+    isChange: Bool, within wait: Duration? = nil, _ evenIfLost: Bool = false,
+    missed: (@Sendable (StoredValue) async -> Void)? = nil,
     _ operation: @escaping @Sendable (any FleetStore) async throws(FleetStoreError) -> StoredValue
   ) async -> StoredValue? {
-    guard state.withLock({ $0.health.mayAsk(isChange: isChange, now: time.now()) }) else { return nil }
+    guard state.withLock({ $0.health.mayAsk(isChange: isChange, now: time.now()) }) || evenIfLost else { return nil }
+    // The operation goes on after the limit, so that the store finds out itself that a connection is dead.
+    let work = Work { [store] in
+      await Result { () async throws(FleetStoreError) in try await operation(store) }
+    }
     // The outcome is recorded also if the caller leaves: a store that hangs would never count as lost otherwise.
-    let outcome = Task { [self] in await completed(operation, isChange: isChange) }
-    if case .success(let value) = await interruptible(within: wait, time: time, { await outcome.value }) {
+    let outcome = Task { [self] in await completed(work, isChange: isChange) }
+    if case .success(let value?) = await interruptible(within: wait, time: time, { await outcome.value }) {
       return value
     }
-    if let missed { Task { if let value = await outcome.value { await missed(value) } } }
+    if let missed { Task { if case .success(let value) = await work.value { await missed(value) } } }
     return nil
   }
 
-  /// Performs an operation, and records whether the store responds in time.
-  private func completed(
-    _ operation: @escaping @Sendable (any FleetStore) async throws(FleetStoreError) -> StoredValue, isChange: Bool
-  ) async -> StoredValue? {
-    // The operation goes on after the limit, so that the store finds out itself that a connection is dead.
-    let work = Task { [store] () -> Result<StoredValue, FleetStoreError> in
-      await Result { () async throws(FleetStoreError) in try await operation(store) }
-    }
+  /// Returns the value of an operation, and records whether the store responds in time.
+  private func completed(_ work: Work, isChange: Bool) async -> StoredValue? {
     switch await interruptible(within: Self.limit, time: time, { await work.value }) {
     case .failure(.cancelled): return nil
     case .failure(.limit):

@@ -36,6 +36,8 @@ struct QuotaRecord: Sendable, Hashable, Codable {
   /// The time after which an instance is heard of again.
   private static let presence: Int64 = 100_000_000
   private static let mostMembers = 1000
+  /// The longest that the state may lie ahead of the store's clock, for which no units are generated.
+  private static let longestLead: Int64 = 1_000_000
   /// The longest that a server may block the fleet.
   static let longestBlock = Duration.seconds(3600)
 
@@ -58,8 +60,10 @@ struct QuotaRecord: Sendable, Hashable, Codable {
     next.members = next.members.filter { now - $0.value < absence.wholeMicroseconds }
     let elapsed = Double(max(0, now - next.at)) / 1e6
     next.stock = min(limit, max(0, next.stock) + elapsed * terms.stockPerSecond(members: next.members.count))
-    next.at = now
-    var mustWrite = record == nil
+    // An instance counts the store's time on from an earlier response, with its own clock, and may be ahead. To go back
+    // would generate the units of that time twice.
+    next.at = max(now, min(next.at, now + longestLead))
+    var mustWrite = record.map { $0.at > next.at } ?? true
     if request.isLeaving {
       mustWrite = next.members.removeValue(forKey: request.instance) != nil || request.gives > 0
     } else if now - (next.members[request.instance] ?? .min / 2) >= presence {
@@ -98,9 +102,10 @@ struct QuotaRecord: Sendable, Hashable, Codable {
   /// - Throws: ``FleetStoreError`` if the value has another form.
   static func decoded(_ bytes: [UInt8]?) throws(FleetStoreError) -> QuotaRecord? {
     guard let bytes else { return nil }
-    guard let record = try? JSONDecoder().decode(Self.self, from: Data(bytes)), record.stock.isFinite else {
-      throw .unreadableQuota
-    }
+    // Negative times would overflow.
+    guard let record = try? JSONDecoder().decode(Self.self, from: Data(bytes)), record.stock.isFinite,
+      record.at >= 0, record.members.values.allSatisfy({ $0 >= 0 })
+    else { throw .unreadableQuota }
     return record
   }
 }

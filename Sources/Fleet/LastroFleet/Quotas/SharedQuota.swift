@@ -25,6 +25,9 @@ final class SharedQuota: SharedPace {
     case contended
   }
 
+  /// The time after which a response is not relied on any more: clocks differ in pace. It is longer than the pause
+  /// between two exchanges of an idle instance.
+  private static let freshness = Duration.seconds(90)
   /// The number of times that a change is tried while others change the state.
   private static let tries = 6
 
@@ -245,11 +248,12 @@ final class SharedQuota: SharedPace {
 
   private func remember(_ stored: StoredValue) { state.withLock { $0.seen = (stored, time.now()) } }
 
-  /// Returns the state that the store has if nothing has changed it, and at most the store's time; `nil` if no response
-  /// is known.
+  /// Returns the state that the store has if nothing has changed it, and about the store's time; `nil` if no recent
+  /// response is known.
   private func remembered() -> StoredValue? {
     let now = time.now()
-    return state.withLock { $0.seen }.map { StoredValue(bytes: $0.stored.bytes, time: $0.stored.time + (now - $0.at)) }
+    guard let seen = state.withLock({ $0.seen }), now - seen.at < Self.freshness else { return nil }
+    return StoredValue(bytes: seen.stored.bytes, time: seen.stored.time + (now - seen.at))
   }
 }
 

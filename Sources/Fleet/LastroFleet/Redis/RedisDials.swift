@@ -2,8 +2,8 @@
 
 internal import Lastro
 
-/// Dials the servers of a list until one accepts the connection and the password, and is a primary. Sentinels of the list
-/// are asked for the primary.
+/// Dials the servers of a list until one accepts the connection and the password, and is a primary. Sentinels of the
+/// list are asked for the primary.
 struct RedisDials: Sendable {
   struct Opened: Sendable {
     var connection: RedisConnection

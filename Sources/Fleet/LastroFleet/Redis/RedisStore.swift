@@ -9,13 +9,14 @@ internal import LastroSupport
 /// version of its format, such as `lastro:1:`, and expires.
 ///
 /// ```swift
-/// let store = try RedisStore(["rediss://one.internal", "rediss://two.internal"], dialer: stack.dialer, password: password)
+/// let servers = ["rediss://one.internal", "rediss://two.internal"]
+/// let store = try RedisStore(servers, dialer: stack.dialer, password: password)
 /// ```
 ///
 /// With several addresses, the store uses the first server that accepts operations, and another one when that is lost,
-/// becomes a replica or loads its data. With the addresses of sentinels, it asks them for the primary, and again when that
-/// is lost or becomes a replica. An operation that was interrupted is repeated, at most once for each address, which is
-/// harmless: see ``FleetStore/set(_:to:ifCurrently:expiresAfter:)``. Servers of a cluster are refused.
+/// becomes a replica or loads its data. With the addresses of sentinels, it asks them for the primary, and again when
+/// that is lost or becomes a replica. An operation that was interrupted is repeated, at most once for each address,
+/// which is harmless: see ``FleetStore/set(_:to:ifCurrently:expiresAfter:)``. Servers of a cluster are refused.
 ///
 /// The user needs the commands `EVAL`, `EVALSHA`, `GET`, `SET` and `TIME`, and the keys of the prefix:
 /// `ACL SETUSER fleet on >PASSWORD ~lastro:* +eval +evalsha +get +set +time`. The server should not evict keys that have
@@ -119,13 +120,14 @@ public final class RedisStore: FleetStore {
     let milliseconds = max(1, lifetime.countable / .milliseconds(1))
     return try await run(
       .compareAndSet, key,
-      [old == nil ? [UInt8(ascii: "0")] : [UInt8(ascii: "1")], old ?? [], new, Array("\(Int64(milliseconds))".utf8)])
+      [old == nil ? [UInt8(ascii: "0")] : [UInt8(ascii: "1")], old ?? [], new, Array("\(Int64(milliseconds))".utf8)],
+      changingTo: new)
   }
 
   // MARK: Operations
 
   private func run(
-    _ script: RedisScript, _ key: String, _ arguments: [[UInt8]]
+    _ script: RedisScript, _ key: String, _ arguments: [[UInt8]], changingTo new: [UInt8]? = nil
   ) async throws(FleetStoreError) -> StoredValue {
     guard StoreKey.isValid(key) else {
       throw FleetStoreError(
@@ -137,15 +139,24 @@ public final class RedisStore: FleetStore {
     let least = timeout / 4
     // One try for each server, and another for a connection that was lost while it was idle.
     var left = addresses.count + 1
+    // The failure of a try that the server may have carried out.
+    var interruption: FleetStoreError?
     while true {
       left -= 1
+      var isSent = false
       do throws(FleetStoreError) {
         let connection = try await openConnection()
-        return try await run(script, key, arguments, on: connection, within: max(countdown.left ?? least, least))
+        isSent = true
+        let value = try await run(script, key, arguments, on: connection, within: max(countdown.left ?? least, least))
+        guard interruption != nil, let new, value.bytes != new else { return value }
       } catch {
         let isFinal = error.code == .cancelled || error.code == .refused && !error.concernsOneServer
         guard left > 0, !isFinal, countdown.left ?? .zero > .zero else { throw error }
+        if isSent, error.code != .refused { interruption = error }
+        continue
       }
+      // Another change may have followed that of the earlier try, so the caller must not conclude that it failed.
+      if let interruption { throw interruption }
     }
   }
 

@@ -17,7 +17,8 @@ public protocol FleetStore: Sendable {
   ///
   /// If the key already has the new value, that counts as success, and its expiry is renewed. An operation can
   /// therefore be repeated after its response was lost. Callers use values that are unique, for example because of a
-  /// random part.
+  /// random part. A store that repeats an operation itself must throw if it then finds a third value: the change may
+  /// have been made and replaced by another one.
   ///
   /// - Parameters:
   ///   - key: 1 to 200 characters of visible ASCII.

@@ -30,10 +30,17 @@ final class SharedTokenSource: NotingTokenSource {
     /// The task that writes a pair into the store later.
     var saving: Task<Void, Never>?
     var isLost = false
-    /// The note about the store that the next request reports.
-    var note: TransferFacts.Note?
+    /// The notes about the store that the next request with a token reports. Requests fail meanwhile if the store is
+    /// lost and this instance must not refresh alone, so there may be a loss and a return.
+    var notes: [TransferFacts.Note] = []
     /// The store's time less this instance's.
     var offset: Duration?
+
+    mutating func note(_ change: StoreChange) {
+      // A store that comes and goes while no request gets a token does not make them many.
+      if notes.count >= 4 { notes.removeFirst() }
+      notes.append(change.note)
+    }
   }
 
   /// The outcome of looking at the store.
@@ -91,7 +98,12 @@ final class SharedTokenSource: NotingTokenSource {
     }
   }
 
-  func takeNote() -> TransferFacts.Note? { state.withLock { $0.note.take() } }
+  func takeNotes() -> [TransferFacts.Note] {
+    state.withLock { state in
+      defer { state.notes = [] }
+      return state.notes
+    }
+  }
 
   /// Forgets the pair, because the application has set another token, which the next refresh shares.
   func forget() {
@@ -228,7 +240,7 @@ final class SharedTokenSource: NotingTokenSource {
     let isFirst = state.withLock { state in
       guard !state.isLost else { return false }
       state.isLost = true
-      state.note = change.note
+      state.note(change)
       return true
     }
     if isFirst { change.log(to: settings.logger) }
@@ -255,7 +267,7 @@ final class SharedTokenSource: NotingTokenSource {
       state.offset = now - here
       guard state.isLost else { return false }
       state.isLost = false
-      state.note = change.note
+      state.note(change)
       return true
     }
     if wasLost { change.log(to: settings.logger) }

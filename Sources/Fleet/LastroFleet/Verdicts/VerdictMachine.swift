@@ -125,7 +125,8 @@ struct VerdictMachine: Sendable, ForgettableMachine {
     (isExchanging, hasFailed, lastExchange) = (false, isLost, now)
     nextExchange = now + Self.periods.tense * (0.8 + 0.4 * jitter)
     wanted = nil
-    // It is not known whether the store has the report. To report it again does no harm.
+    // It is not known whether the store has the report. To report it again does no harm: no verdict is taken over
+    // meanwhile, so that a closing still names the circuit that was probed.
     if report == nil, let value = request.report { report(value, now: start) }
   }
 

@@ -21,7 +21,7 @@ struct VerdictRecord: Sendable, Hashable, Codable {
   enum Report: Sendable, Hashable {
     /// Attempts opened the circuit, for the rest of a break.
     case opened(left: Duration)
-    /// Probes closed the circuit.
+    /// Probes closed the circuit: that of the last verdict that the instance knows, of its own, or of its turn.
     case closed
   }
 
@@ -69,7 +69,7 @@ struct VerdictRecord: Sendable, Hashable, Codable {
   ) -> (next: VerdictRecord?, reply: Reply) {
     let now = time.wholeMicroseconds
     var next = record
-    if let report = request.report { next = next.reported(report, request.instance, now, id) }
+    if let report = request.report { next = next.reported(report, request, now, id) }
     var reply = Reply()
     if let length = request.turn {
       let turn = next.turn(request, now)
@@ -124,8 +124,9 @@ extension VerdictRecord {
 extension VerdictRecord? {
   /// Returns the state after a report.
   fileprivate func reported(
-    _ report: VerdictRecord.Report, _ instance: String, _ now: Int64, _ id: UInt64
+    _ report: VerdictRecord.Report, _ request: VerdictRecord.Request, _ now: Int64, _ id: UInt64
   ) -> VerdictRecord? {
+    let instance = request.instance
     let isProber = self?.prober == instance
     var next: VerdictRecord
     switch report {
@@ -136,6 +137,9 @@ extension VerdictRecord? {
       next = VerdictRecord(id: id, isOpen: true, by: instance, until: now + length.wholeMicroseconds)
     case .closed:
       guard let self, self.isOpen else { return self }
+      // A closing that was delayed says nothing about a circuit that another instance has opened since.
+      let hasTurn = isProber && VerdictRecord.rest(self.probesUntil, now, VerdictRecord.longestTurn) > .zero
+      guard self.by == instance || hasTurn || self.id == request.known else { return self }
       next = VerdictRecord(id: id, isOpen: false, by: instance, until: now)
     }
     if let self, !isProber { (next.prober, next.probesUntil) = (self.prober, self.probesUntil) }

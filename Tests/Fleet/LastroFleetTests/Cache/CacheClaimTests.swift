@@ -156,6 +156,28 @@ struct CacheClaimTests {
     #expect(!fleet.store.values.contains { CacheLease($0)?.state == .held })
   }
 
+  @Test("A lease that the store writes only after it counts as lost is ended")
+  func belated() async throws {
+    let gate = Watched(true)
+    let fleet = CacheFleet(advances: false, pause: { _ = await gate.wait { $0 } }) { (_, _) throws(TransportError) in
+      .answer(200)
+    }
+    let key = CacheKey(url: [1])
+    let one = try #require(try fleet.instance().shared)
+    let mark = await one.update([key])
+    gate.change { $0 = false }
+    let claim = Task {
+      if case .refused = await one.claim(key, "", after: mark, within: nil).claim { true } else { false }
+    }
+    #expect(await eventually { fleet.clock.nextLimit == fleet.clock.now + StoreLink.limit })
+    fleet.clock.advance(by: StoreLink.limit)
+    #expect(await claim.value)
+    #expect(one.words().hasSuffix("the store is lost"))
+    gate.change { $0 = true }
+    #expect(await hasLease(fleet, .unstored))
+    #expect(!fleet.store.values.contains { CacheLease($0)?.state == .held })
+  }
+
   @Test("A server that fails releases the others at once, and they ask it themselves")
   func failed() async throws {
     let gate = Watched(false)

@@ -132,6 +132,34 @@ struct QuotaMachineTests {
     #expect(exchange(.init(instance: "c", wants: 1000), at: 3641).granted == 105)
   }
 
+  @Test("A state ahead of the store's clock generates no units twice, and units are missing for a second at most")
+  func ahead() throws {
+    let terms = QuotaTerms(try Pacer.Pace(perSecond: 10, burst: 1000), .wait)
+    var record = QuotaRecord(stock: 0, at: 100_000_000, members: ["a": 100_000_000])
+    func granted(at seconds: Double) -> Int {
+      let request = QuotaRecord.Request(instance: "a", wants: 1000)
+      let (next, reply) = QuotaRecord.exchange(record, request, terms, at: .seconds(seconds), change: 0)
+      if let next { record = next }
+      return reply.granted
+    }
+    // The clock of an instance is ahead by half a second.
+    #expect([100.5, 100, 100.5, 101].map(granted) == [5, 0, 0, 5])
+    // The store's clock was an hour ahead.
+    record.at = 3_700_000_000
+    #expect([102, 102.5, 103, 104].map(granted) == [0, 0, 0, 10])
+    record.at = .max
+    #expect([105, 107].map(granted) == [0, 10])
+  }
+
+  @Test("A state with times that would overflow is refused")
+  func negativeTimes() throws {
+    let records = [QuotaRecord(stock: 0, at: .min), QuotaRecord(stock: 0, at: 0, members: ["a": .min])]
+    for record in records {
+      let bytes = try record.encoded()
+      #expect(throws: FleetStoreError.self) { _ = try QuotaRecord.decoded(bytes) }
+    }
+  }
+
   @Test("An exchange that changes nothing is not written")
   func unchanged() throws {
     let terms = QuotaTerms(try Pacer.Pace(perSecond: 10, burst: 10), .fraction(of: 2))

@@ -5,6 +5,7 @@ import Foundation
 import Lastro
 import LastroCurl
 import LastroFleet
+import LastroSupport
 import LastroTesting
 import PeerSupport
 import Testing
@@ -181,6 +182,43 @@ struct RedisStoreTests {
     #expect(error?.code == .timedOut, "\(String(describing: error))")
     let value = try await eventually { () async throws(FleetStoreError) in try await store.read("a") }
     #expect(value.bytes == one)
+  }
+
+  @Test(
+    "A change whose response was lost succeeds if its value is found, and fails if another one is, which may have followed"
+  )
+  func interruptedChange() async throws {
+    for (found, isOwn) in [(one, true), (two, false)] {
+      let dials = Lock(0)
+      let server = MemoryDialer { _, stream in
+        let dial = dials.withLock { count in
+          count += 1
+          return count
+        }
+        _ = try await stream.read()
+        try await stream.write(.init("*4\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n".utf8))
+        while try await stream.read() != nil {
+          // The first connection ends after the command.
+          if dial == 1 { return }
+          let reply = Array("*3\r\n$3\r\n".utf8) + found + Array("\r\n$1\r\n7\r\n$1\r\n0\r\n".utf8)
+          try await stream.write(.init(reply))
+        }
+      }
+      let store = try RedisStore("redis://localhost", dialer: server)
+      func change() async throws(FleetStoreError) -> StoredValue {
+        try await store.set("a", to: one, ifCurrently: nil, expiresAfter: .seconds(60))
+      }
+      if isOwn {
+        #expect(try await change().bytes == one)
+      } else {
+        let error = await failure(change)
+        #expect(error?.code == .unreachable, "\(String(describing: error))")
+      }
+      #expect(dials.withLock { $0 } == 2)
+      // A change that was not interrupted says what it has found, and so does a read.
+      #expect(try await change().bytes == found)
+      #expect(try await store.read("a").bytes == found)
+    }
   }
 
   @Test("With several addresses, dead servers and replicas are passed over, and a promoted replica is used")

@@ -280,29 +280,74 @@ struct SharedTokenTests {
     #expect(endpoint.spent == [nil, "hidden-r1"])
   }
 
+  /// Returns a stack whose token is that of a source.
+  private func stack(
+    _ source: some AccessTokenSource, over transport: ScriptedTransport, time: TimeSource
+  ) throws -> TransportNetworkStack {
+    let authenticator = try BearerAuthenticator(
+      source: source, origins: [Origin("https://api.example")], timeSource: time)
+    var configuration = StackConfiguration(interceptors: [authenticator])
+    configuration.timeSource = time
+    configuration.observers = [.metrics(factory: metrics)]
+    return TransportNetworkStack(transport: transport, configuration: configuration)
+  }
+
+  /// Returns the notes in the ledger of a call.
+  private func texts(_ stack: TransportNetworkStack) async throws -> [String] {
+    let ledger = try await stack.fetch(.raw(try ResourceRequest(url: "https://api.example/a"))).response.ledger
+    return ledger.attempts.flatMap { $0.facts?.notes ?? [] }.map(\.text)
+  }
+
+  @Test("The loss of a store that no call survives is in the ledger of the first call afterwards, before the return")
+  func lateNotes() async throws {
+    let stack = try stack(
+      instance(refreshesAlone: false), over: ScriptedTransport(repeatingLast: .respond(status: 200)),
+      time: clock.timeSource)
+    store.fail(MemoryFleetStore.down)
+    await #expect(throws: HTTPFetchError<any Error>.self) { try await texts(stack) }
+    store.fail(nil)
+    // The authenticator waits a second after a failed refresh.
+    clock.advance(by: .seconds(2))
+    #expect(
+      try await texts(stack) == [
+        "the store of the shared token api is lost, and the token is not refreshed",
+        "the store of the shared token api is back",
+      ])
+    #expect(try await texts(stack) == [])
+    let changes = metrics.counters.filter { $0.label == "lastro.client.fleet.changes" }
+    #expect(Set(changes.compactMap { $0.dimensions.last?.1 }) == ["store_lost", "store_back"])
+  }
+
+  @Test("The notes of a store that comes and goes while no token is got are bounded")
+  func manyNotes() async throws {
+    let one = try instance(refreshesAlone: false)
+    endpoint.fail(TestFailure("refused"))
+    for _ in 0..<10 {
+      store.fail(MemoryFleetStore.down)
+      await #expect(throws: MemoryFleetStore.down) { try await one.token(replacing: nil) }
+      store.fail(nil)
+      await #expect(throws: TestFailure.self) { try await one.token(replacing: nil) }
+    }
+    let source = try #require(one as? any NotingTokenSource)
+    #expect(source.takeNotes().map(\.detail) == ["store_lost", "store_back", "store_lost", "store_back"])
+    #expect(source.takeNotes().isEmpty)
+  }
+
   @Test("The ledger of the next call has the loss of the store, and its return, once each")
   func notes() async throws {
     let store = realStore()
     let transport = ScriptedTransport(
       repeatingLast: .respond(status: 302, headers: [.location: "/b"]), .respond(status: 200))
-    let authenticator = try BearerAuthenticator(
-      source: instance(by: store), origins: [Origin("https://api.example")])
-    var configuration = StackConfiguration(interceptors: [authenticator])
-    configuration.observers = [.metrics(factory: metrics)]
-    let stack = TransportNetworkStack(transport: transport, configuration: configuration)
-    func texts() async throws -> [String] {
-      let ledger = try await stack.fetch(.raw(try ResourceRequest(url: "https://api.example/a"))).response.ledger
-      return ledger.attempts.flatMap { $0.facts?.notes ?? [] }.map(\.text)
-    }
+    let stack = try stack(instance(by: store), over: transport, time: .continuous)
     store.fail(MemoryFleetStore.down)
     let lost = "the store of the shared token api is lost, and the token is refreshed by this instance alone"
-    #expect(try await texts() == [lost])
-    #expect(try await texts() == [])
+    #expect(try await texts(stack) == [lost])
+    #expect(try await texts(stack) == [])
     store.fail(nil)
     var found: [String] = []
     #expect(
       try await eventually {
-        found += try await texts()
+        found += try await texts(stack)
         return !found.isEmpty
       })
     #expect(found == ["the store of the shared token api is back"])

@@ -126,6 +126,22 @@ struct VerdictMachineTests {
     #expect(next?.report == .opened(left: .seconds(5)))
   }
 
+  @Test("A closing that is reported again names the circuit that was probed, whatever an exchange in between finds")
+  func repeatedClosing() throws {
+    var machine = try Self.machine(.hinted)
+    guard let poll = machine.exchange(now: Self.start + .seconds(6)) else { throw Unexpected() }
+    machine.report(.closed, now: Self.start + .seconds(6))
+    let verdict = CircuitVerdict(id: 9, isOpen: true, left: .seconds(5))
+    machine.exchanged(
+      poll, .init(verdict: verdict), start: Self.start, now: Self.start + .seconds(6), jitter: 0.5)
+    for second in [7, 600, 1200] {
+      let now = Self.start + .seconds(second)
+      guard let request = machine.exchange(now: now) else { throw Unexpected() }
+      #expect(request.report == .closed && request.known == 7, "\(request)")
+      machine.failed(request, isLost: true, start: now, now: now, jitter: 0.5)
+    }
+  }
+
   @Test("A closing from before an own opening is not passed on after it", arguments: [false, true])
   func older(_ isPending: Bool) throws {
     var machine = try Self.machine(.closedByOther)

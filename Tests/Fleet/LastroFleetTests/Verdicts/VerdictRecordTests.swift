@@ -9,11 +9,11 @@ import Testing
 @Suite("Record of a shared circuit")
 struct VerdictRecordTests {
   private enum Situation: String, CaseIterable {
-    case none, open, due, probed, probedByMe, closed
+    case none, open, due, own, probed, probedByMe, probedByMeOnce, closed
   }
 
   private enum Request: String, CaseIterable {
-    case poll, opened, closed, turn, turnKnown
+    case poll, opened, closed, closedKnown, turn, turnKnown
   }
 
   private static let now = Duration.seconds(1_790_000_000)
@@ -27,6 +27,8 @@ struct VerdictRecordTests {
     case .probed, .probedByMe:
       record.prober = situation == .probed ? "c" : "a"
       record.probesUntil = now + 3_000_000
+    case .probedByMeOnce: (record.prober, record.probesUntil) = ("a", now)
+    case .own: record.by = "a"
     case .due, .closed: break
     }
     return record
@@ -38,6 +40,7 @@ struct VerdictRecordTests {
     case .poll: break
     case .opened: request.report = .opened(left: .seconds(5))
     case .closed: request.report = .closed
+    case .closedKnown: (request.report, request.known) = (.closed, 1)
     case .turn: request.turn = .seconds(5)
     case .turnKnown: (request.turn, request.known) = (.seconds(5), 1)
     }
@@ -74,12 +77,14 @@ struct VerdictRecordTests {
   }
 
   private static let expected = """
-    none: poll: no verdict; opened: written, 2 open 5 s own; closed: no verdict; turn: written, 2 open 0 ms own, a probes, taken; turnKnown: written, 2 open 0 ms own, a probes, taken
-    open: poll: 1 open 4 s; opened: 1 open 4 s; closed: written, 2 closed own; turn: 1 open 4 s, news; turnKnown: written, 1 open 4 s, a probes, taken
-    due: poll: 1 open 0 ms; opened: written, 2 open 5 s own; closed: written, 2 closed own; turn: written, 1 open 0 ms, a probes, taken; turnKnown: written, 1 open 0 ms, a probes, taken
-    probed: poll: 1 open 0 ms; opened: written, 2 open 5 s own, c probes; closed: written, 2 closed own, c probes; turn: 1 open 0 ms, other 3 s; turnKnown: 1 open 0 ms, other 3 s
-    probedByMe: poll: 1 open 0 ms; opened: written, 2 open 5 s own; closed: written, 2 closed own; turn: written, 1 open 0 ms, a probes, taken; turnKnown: written, 1 open 0 ms, a probes, taken
-    closed: poll: 1 closed; opened: written, 2 open 5 s own; closed: 1 closed; turn: 1 closed, news; turnKnown: written, 1 closed, a probes, taken
+    none: poll: no verdict; opened: written, 2 open 5 s own; closed: no verdict; closedKnown: no verdict; turn: written, 2 open 0 ms own, a probes, taken; turnKnown: written, 2 open 0 ms own, a probes, taken
+    open: poll: 1 open 4 s; opened: 1 open 4 s; closed: 1 open 4 s; closedKnown: written, 2 closed own; turn: 1 open 4 s, news; turnKnown: written, 1 open 4 s, a probes, taken
+    due: poll: 1 open 0 ms; opened: written, 2 open 5 s own; closed: 1 open 0 ms; closedKnown: written, 2 closed own; turn: written, 1 open 0 ms, a probes, taken; turnKnown: written, 1 open 0 ms, a probes, taken
+    own: poll: 1 open 0 ms own; opened: written, 2 open 5 s own; closed: written, 2 closed own; closedKnown: written, 2 closed own; turn: written, 1 open 0 ms own, a probes, taken; turnKnown: written, 1 open 0 ms own, a probes, taken
+    probed: poll: 1 open 0 ms; opened: written, 2 open 5 s own, c probes; closed: 1 open 0 ms; closedKnown: written, 2 closed own, c probes; turn: 1 open 0 ms, other 3 s; turnKnown: 1 open 0 ms, other 3 s
+    probedByMe: poll: 1 open 0 ms; opened: written, 2 open 5 s own; closed: written, 2 closed own; closedKnown: written, 2 closed own; turn: written, 1 open 0 ms, a probes, taken; turnKnown: written, 1 open 0 ms, a probes, taken
+    probedByMeOnce: poll: 1 open 0 ms; opened: written, 2 open 5 s own; closed: 1 open 0 ms; closedKnown: written, 2 closed own; turn: written, 1 open 0 ms, a probes, taken; turnKnown: written, 1 open 0 ms, a probes, taken
+    closed: poll: 1 closed; opened: written, 2 open 5 s own; closed: 1 closed; closedKnown: 1 closed; turn: 1 closed, news; turnKnown: written, 1 closed, a probes, taken
     """
 
   @Test("A record is read as it was written, and any other value counts as none")
