@@ -74,10 +74,7 @@ struct PatchTests {
     let body = try RequestBody.mergePatch(
       Change(dueDate: Date(timeIntervalSince1970: 0), token: Secret("a-long-secret")))
     #expect(body.secrets == [Secret("a-long-secret")])
-    let resource = HTTPResource<NoContent, any Error>(
-      baseRequestMaking: BaseRequestMaking {
-        try ResourceRequest(method: .patch, url: "https://api.example.org/notes/7", body: body)
-      }, decoding: .empty, errorDecoding: .dummy)
+    let resource = RawHTTPResource.send(.patch, "https://api.example.org/notes/7", body: body)
     _ = try await TransportNetworkStack(transport: transport, configuration: configuration).fetch(resource)
     let sent = try #require(transport.requests.first)
     #expect(try normalized(text(sent.body)) == ["due_date": "1970-01-01T00:00:00Z", "token": "a-long-secret"])
