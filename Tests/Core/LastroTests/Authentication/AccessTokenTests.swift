@@ -11,7 +11,8 @@ struct AccessTokenTests {
   @Test("The token types Bearer and DPoP are accepted in any case, and no other type")
   func types() throws {
     for type in ["Bearer", "bearer", "BEARER", "DPoP", "dpop"] {
-      #expect(try AccessToken("t", type: type).value == "t")
+      let token = try AccessToken("t", type: type)
+      #expect(token.value == "t" && token.type == (type.lowercased() == "dpop" ? "DPoP" : "Bearer"))
     }
     for type in ["MAC", "DPoP2", "", "Bearer "] {
       #expect(throws: ConfigurationError.self) { try AccessToken("t", type: type) }

@@ -128,7 +128,9 @@ struct MessagePeerTests {
       let prover = try DPoPProver(key: key, origins: [origin])
       var configuration = StackConfiguration.patient
       configuration.signers = [prover]
-      configuration.interceptors = [try .bearer("hidden-token", for: Librarian.url("/")), prover]
+      configuration.interceptors = [
+        try .apiKey("hidden-token", header: "Authorization", prefix: "DPoP ", origins: [origin]), prover,
+      ]
       let stack = try Librarian.stack(configuration)
       let first = try await stack.fetch(.get(Librarian.url("/proof?a=b")))
       let second = try await stack.fetch(.get(Librarian.url("/proof")))
