@@ -25,7 +25,7 @@ package func signed(
     }
     let standard = signer as? any StandardSigner
     if standard?.replacesBody != true { next.body = result.body }
-    if let standard { next.options.notes.append(.init("signed", text: "signed: \(standard.explanation)")) }
+    if let standard { next.options.notes.append(.init("signed", text: "signed: \(standard.signature)")) }
     next.options.sensitiveHeaders.formUnion(next.head.headerFields.names(differingFrom: result.head.headerFields))
     result = next
   }
