@@ -309,9 +309,10 @@ struct MessageSignatureTests {
     refused("label") { try signer(origins: origins, label: "") }
     refused("printable") { try signer(origins: origins, keyID: "ä") }
     refused("lifetime") { try signer(origins: origins, lifetime: .zero) }
+    refused("lifetime") { try signer(origins: origins, lifetime: .seconds(Int64.max)) }
     refused("twice") { try signer([.method, .method], origins: origins) }
     for component: SignatureComponent in [
-      .status, "content-length", "signature", "a b", SignatureComponent.method.ofRequest,
+      .status, "content-length", "signature", "a b", "@query-param", SignatureComponent.method.ofRequest,
     ] {
       refused("cannot be signed") { try signer([component], origins: origins) }
     }
