@@ -19,6 +19,18 @@ struct AccessTokenTests {
     }
   }
 
+  @Test("An authenticator sends a token with the scheme of its type, and keeps the type")
+  func scheme() async throws {
+    for type in ["Bearer", "DPoP"] {
+      let token = try AccessToken("t", type: type)
+      let bearer = try BearerAuthenticator.test(CustomAccessTokenSource { _ in token }, token: token)
+      #expect(bearer.token?.type == type)
+      #expect(try await bearer.field() == "\(type) t")
+      // A redirected request still has the field of the request before it.
+      #expect(try await bearer.field(fields: [.authorization: "dpop t0"]) == "\(type) t")
+    }
+  }
+
   @Test("A token that cannot be sent in a field is refused without showing it")
   func values() {
     for value in ["", "hidden token", "hidden\r\n", "hidden\0", "hiddén", "\thidden", "Bearer hidden"] {
