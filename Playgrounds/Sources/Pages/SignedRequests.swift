@@ -43,13 +43,16 @@ private func message(_ key: SigningKey, _ configuration: inout StackConfiguratio
   // end
 }
 
-private func payments(_ bankKey: String) throws -> ModelDecoding<[Payment], Data, ResourceResponse> {
+private func payments(_ bankKey: String) throws -> (
+  ModelDecoding<[Payment], Data, ResourceResponse>, ErrorDecoding<TextAPIError, Data, ResourceResponse>
+) {
   // sample: verify
   let bank = try VerifyingKey(pem: bankKey)
   let verifier = try MessageVerifier(keys: ["bank-2026": bank], maximumAge: .seconds(120))
   let payments = ModelDecoding<[Payment], Data, ResourceResponse>.json().verified(by: verifier)
+  let errors = ErrorDecoding<TextAPIError, Data, ResourceResponse>.text.verified(by: verifier)
   // end
-  return payments
+  return (payments, errors)
 }
 
 private func webhook(_ body: Data, _ fields: [String: String], _ secret: Secret, _ earlierSecret: Secret) throws

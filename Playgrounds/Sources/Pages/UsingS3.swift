@@ -12,6 +12,8 @@ private struct Role: Sendable {
   }
 }
 
+private struct NoETag: Error {}
+
 private func configuration(_ role: Role) throws -> StackConfiguration {
   // sample: stack
   let bucket = "https://bucket.s3.eu-west-1.amazonaws.com"
@@ -63,7 +65,8 @@ private func parts(
     let body = try RequestBody.file(path: path, offset: offset, length: min(partSize, size - offset))
     let target = "\(key)?partNumber=\(number)&uploadId=\(id.pathSegment)"
     let response = try await s3.fetch(HTTPResource(.put, target, body: body, .empty)).response
-    parts.append(S3Upload.Part(number: number, eTag: response.headers["ETag"] ?? ""))
+    guard let eTag = response.headers["ETag"] else { throw NoETag() }
+    parts.append(S3Upload.Part(number: number, eTag: eTag))
   }
   _ = try await s3.fetch(
     HTTPResource(

@@ -161,12 +161,13 @@ size_t clastro_key_sign(
   return written;
 }
 
-bool clastro_key_verify(
+clastro_verdict clastro_key_verify(
   const clastro_key *key, const char *digest, clastro_padding padding, const uint8_t *message, size_t length,
   const uint8_t *signature, size_t signature_length) {
   ERR_set_mark();
   uint8_t der[MAXIMUM_DER];
-  bool is_valid = false, is_read = true;
+  clastro_verdict verdict = CLASTRO_SIGNATURE_UNCHECKED;
+  bool is_read = true;
   EVP_PKEY_CTX *settings = NULL;
   EVP_MD_CTX *context = EVP_MD_CTX_new();
   if (clastro_key_get_kind(key) == CLASTRO_KEY_P256) {
@@ -175,11 +176,12 @@ bool clastro_key_verify(
     is_read = signature_length > 0;
   }
   if (
-    context && is_read && EVP_DigestVerifyInit_ex(context, &settings, digest, NULL, NULL, pkey(key), NULL) == 1 &&
+    context && EVP_DigestVerifyInit_ex(context, &settings, digest, NULL, NULL, pkey(key), NULL) == 1 &&
     set_padding(settings, padding)) {
-    is_valid = EVP_DigestVerify(context, signature, signature_length, message, length) == 1;
+    bool is_valid = is_read && EVP_DigestVerify(context, signature, signature_length, message, length) == 1;
+    verdict = is_valid ? CLASTRO_SIGNATURE_VALID : CLASTRO_SIGNATURE_INVALID;
   }
   EVP_MD_CTX_free(context);
   ERR_pop_to_mark();
-  return is_valid;
+  return verdict;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
+internal import Lastro
 
 /// The reason why a message was not accepted as signed. It never contains a key or a signature.
 public struct SignatureError: Error, Sendable, Hashable, CustomStringConvertible {
@@ -42,6 +43,8 @@ public struct SignatureError: Error, Sendable, Hashable, CustomStringConvertible
   /// Code, message and hint on one line.
   public var description: String { "\(code.rawValue): \(message)" + (hint.map { " (\($0))" } ?? "") }
 }
+
+extension SignatureError: PayloadRefusal {}
 
 extension SignatureError: LocalizedError {
   /// The same text as ``description``.

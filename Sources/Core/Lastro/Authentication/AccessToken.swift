@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A bearer token as a token endpoint issued it (RFC 6750, RFC 6749 §5.1).
+/// An access token as a token endpoint issued it (RFC 6749 §5.1).
 public struct AccessToken: Sendable, Hashable {
-  /// The token that follows `Bearer` in the `Authorization` field.
+  /// The token that follows ``type`` in the `Authorization` field.
   public let value: Secret
   /// The lifetime of the token from the time it was issued; `nil` if it is not known. ``BearerAuthenticator`` converts
   /// it to a point in time.
@@ -11,6 +11,9 @@ public struct AccessToken: Sendable, Hashable {
   public let refreshToken: Secret?
   /// The scope of the token: names, separated by spaces (RFC 6749 §3.3).
   public let scope: String?
+  /// The type of the token, which is also the scheme that it is sent with: `Bearer` (RFC 6750), or `DPoP` for a token
+  /// that is bound to a key (RFC 9449). Keep it together with a token that you store.
+  public let type: String
 }
 
 extension AccessToken {
@@ -22,8 +25,9 @@ extension AccessToken {
   ///     replaced when a server refuses it.
   ///   - refreshToken: the refresh token. Default none.
   ///   - scope: the scope of the token. Default: not known.
-  ///   - type: the token type, in any case (RFC 6749 §7.1): `Bearer`, or `DPoP` for a token that is bound to a key, and
-  ///     that servers accept only with the proof that a `DPoPProver` of `LastroSigning` adds.
+  ///   - type: the token type, in any case (RFC 6749 §7.1): `Bearer`, or `DPoP` for a token that is bound to a key. A
+  ///     request with a `DPoP` token fails before it is sent unless a signer adds the proof, as the `DPoPProver` of
+  ///     `LastroSigning` does. Default `Bearer`.
   /// - Throws: ``ConfigurationError`` if the value is not valid in a header field, the lifetime is negative, or the
   ///   type is not supported. The message never includes the token.
   public init(
@@ -43,13 +47,14 @@ extension AccessToken {
         "the access token's lifetime is \(expiresIn.brief), below the minimum of 0",
         hint: "give its remaining lifetime, or zero if it has expired")
     }
-    guard Self.isSupported(type) else {
+    guard let type = Self.supported(type) else {
       throw ConfigurationError(
         "the token type \(type.prefix(40).escapedForDisplay) is not supported",
         hint: "use Bearer, or conform to RequestAuthenticator for other schemes")
     }
-    self.init(value: value, expiresIn: expiresIn, refreshToken: refreshToken, scope: scope)
+    self.init(value: value, expiresIn: expiresIn, refreshToken: refreshToken, scope: scope, type: type)
   }
 
-  static func isSupported(_ type: String) -> Bool { ["Bearer", "DPoP"].contains { type.isSameFieldName(as: $0) } }
+  /// Returns the usual spelling of a token type; `nil` for a type that is not supported.
+  static func supported(_ type: String) -> String? { ["Bearer", "DPoP"].first { type.isSameFieldName(as: $0) } }
 }

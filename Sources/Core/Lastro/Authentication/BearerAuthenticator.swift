@@ -5,7 +5,7 @@ import HTTPTypes
 internal import LastroSupport
 import Synchronization
 
-/// An authenticator that adds a bearer token to requests (RFC 6750 §2.1), and gets a new token when the current one
+/// An authenticator that adds an access token to requests (RFC 6750 §2.1), and gets a new token when the current one
 /// expires or is refused.
 ///
 /// - Requests to origins that are not configured are left unchanged, and so are requests that have an `Authorization`
@@ -13,7 +13,8 @@ import Synchronization
 /// - A token is refreshed ahead of its expiry, in the background: requests use the current token as long as it is
 ///   valid.
 /// - A request that was refused with a 401 is repeated once. It is repeated at once if its token has been replaced in
-///   the meantime, and otherwise after a refresh. A second 401 in the same call is final.
+///   the meantime, and otherwise after a refresh. A second 401 in the same call is final. A 401 that demands a nonce in
+///   the proof of a `DPoP` token (RFC 9449 §9) does not refuse the token, and does not count.
 /// - While a refresh runs because a token was refused, or because no valid token exists, new requests wait for it. If
 ///   it fails, they are sent with the old token as long as that has not expired.
 /// - All waiting requests share one refresh. It runs in a separate task with its own time limit. Cancelling one or all
@@ -184,12 +185,12 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
 
 extension BearerAuthenticator {
   private func authenticate(_ request: ResourceRequest, call: UInt64, hasFailed: Bool) async throws -> ResourceRequest {
-    guard isResponsible(for: request), Self.bearer(of: request) != nil || !request.hasAuthorization else {
+    guard isResponsible(for: request), Self.token(of: request) != nil || !request.hasAuthorization else {
       return request
     }
     let token = try await token(for: call, hasFailed: hasFailed)
     var request = request
-    request.head.headerFields[values: .authorization] = ["Bearer " + token.value.reveal()]
+    request.head.headerFields[values: .authorization] = ["\(token.type) \(token.value.reveal())"]
     request.options.sensitiveHeaders.insert(.authorization)
     request.options.secrets.insert(token.value)
     if let notes { request.options.notes += notes.takeNotes() }
@@ -200,7 +201,8 @@ extension BearerAuthenticator {
     _ request: ResourceRequest?, _ response: ResourceResponse?, _ retryState: Retry.State, call: UInt64
   ) async -> Retry.Action {
     guard response?.status == .unauthorized, let request, isResponsible(for: request),
-      let carried = Self.bearer(of: request), !retryState.errors.contains(where: isRefusal)
+      response?.demandsProofNonce != true, let carried = Self.token(of: request),
+      !retryState.errors.contains(where: isRefusal)
     else { return .none }
     do {
       switch try await settle(.refused(carried), call: call) {
@@ -219,7 +221,9 @@ extension BearerAuthenticator {
 
   /// Returns whether an earlier failure of the call is a 401 from one of the origins.
   private func isRefusal(_ error: any Error) -> Bool {
-    guard let error = error as? HTTPFetchError<any Error>, error.statusCode == .unauthorized else { return false }
+    guard let error = error as? HTTPFetchError<any Error>, error.statusCode == .unauthorized,
+      error.response?.demandsProofNonce != true
+    else { return false }
     guard let url = error.response?.url, let origin = try? Origin(url) else { return true }
     return origins.contains(origin)
   }
@@ -229,11 +233,13 @@ extension BearerAuthenticator {
     return isRefusal(error)
   }
 
-  /// Returns the bearer token that a request has.
-  private static func bearer(of request: ResourceRequest) -> Secret? {
+  /// Returns the access token that a request has, of either type.
+  private static func token(of request: ResourceRequest) -> Secret? {
     let values = request.head.headerFields[values: .authorization]
-    guard values.count == 1, let value = values.first, value.prefix(7).lowercased() == "bearer " else { return nil }
-    return Secret(String(value.dropFirst(7)))
+    guard values.count == 1, let value = values.first, let blank = value.firstIndex(of: " "),
+      AccessToken.supported(String(value[..<blank])) != nil
+    else { return nil }
+    return Secret(String(value[value.index(after: blank)...]))
   }
 }
 

@@ -68,7 +68,8 @@ package final class OAuth2RefreshToken: AccessTokenSource {
     if isForgotten { throw CancellationError() }
     guard let next else {
       return AccessToken(
-        value: token.value, expiresIn: token.expiresIn, refreshToken: refreshToken, scope: token.scope)
+        value: token.value, expiresIn: token.expiresIn, refreshToken: refreshToken, scope: token.scope,
+        type: token.type)
     }
     await onRotation(next)
     return token

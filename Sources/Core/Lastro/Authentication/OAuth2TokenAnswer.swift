@@ -52,13 +52,13 @@ struct OAuth2TokenAnswer: Decodable {
   func token(scope requested: String?) throws(OAuth2Error) -> AccessToken {
     guard let accessToken else { throw .invalidAnswer("its response has no access_token") }
     guard let tokenType else { throw .invalidAnswer("its response has no token_type") }
-    guard AccessToken.isSupported(tokenType) else { throw .unsupportedTokenType(tokenType.line(40)) }
+    guard let type = AccessToken.supported(tokenType) else { throw .unsupportedTokenType(tokenType.line(40)) }
     // Limit the lifetime to about thirty years: `Duration` traps on values that it cannot represent.
     let lifetime = expiresIn.map { $0.isNaN ? .zero : Duration.seconds(min(max($0, 0), 1e9)) }
     do {
       return try AccessToken(
         Secret(accessToken), expiresIn: lifetime, refreshToken: refreshToken.flatMap { $0.isEmpty ? nil : Secret($0) },
-        scope: scope ?? requested)
+        scope: scope ?? requested, type: type)
     } catch {
       throw .invalidAnswer(error.message)
     }

@@ -5,7 +5,8 @@ internal import HTTPTypes
 /// Returns a request with the signatures of all signers for its origin, applied in array order. The body is hashed
 /// once, or not at all if there is no such signer.
 ///
-/// - Throws: the errors of a signer; an error with code `invalid_url` if a signer changed the origin of the request;
+/// - Throws: the errors of a signer; an error with code `invalid_url` if a signer changed the origin of the request, and
+///   with code `invalid_body` if one replaces the body whose hash another one signs;
 ///   the errors of ``MessageDigest/computed(of:)``.
 package func signed(
   _ request: ResourceRequest, by signers: [any RequestSigner], context: AttemptContext
@@ -15,6 +16,12 @@ package func signed(
   let responsible = signers.filter { $0.origins.contains(origin) }
   guard !responsible.isEmpty else { return request }
   let needsDigest = responsible.contains { ($0 as? any StandardSigner)?.usesBodyDigest ?? true }
+  let replacesBody = responsible.contains { ($0 as? any StandardSigner)?.replacesBody ?? false }
+  guard !replacesBody || !needsDigest || request.body.isEmpty else {
+    throw TransportError.refused(
+      .invalidBody, "a signer sends the body in chunks, so the hash that another one signs is not that of what is sent",
+      hint: "sign the payload as a whole, or do not cover its digest")
+  }
   let bodyDigest = needsDigest ? try await MessageDigest.computed(of: request.body) : nil
   for signer in responsible {
     var next = try await signer.sign(result, bodyDigest: bodyDigest, context: context)

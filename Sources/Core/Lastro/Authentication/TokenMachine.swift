@@ -77,7 +77,7 @@ struct TokenMachine {
     credential.map { credential in
       AccessToken(
         value: credential.token.value, expiresIn: credential.expiry.map { max(.zero, $0 - now) },
-        refreshToken: credential.token.refreshToken, scope: credential.token.scope)
+        refreshToken: credential.token.refreshToken, scope: credential.token.scope, type: credential.token.type)
     }
   }
 

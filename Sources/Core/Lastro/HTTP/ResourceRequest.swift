@@ -139,9 +139,11 @@ extension ResourceRequest {
 }
 
 extension ResourceRequest {
-  /// The parts of the request that a response may keep. The body and changed options are dropped.
+  /// The parts of the request that a response may keep. The body and changed options are dropped, except for the `Host` field.
   var kept: ResourceRequest {
-    guard body.isEmpty, !options.mayDifferFromDefaults else { return ResourceRequest(head: head) }
-    return self
+    guard !body.isEmpty || options.mayDifferFromDefaults else { return self }
+    var kept = ResourceRequest(head: head)
+    if let host = options.hostField { kept.options.hostField = host }
+    return kept
   }
 }

@@ -54,6 +54,8 @@ public struct ResourceResponse: Sendable {
     facts.complete(by: whole)
     ledger = ledger.replacingLastFacts(by: facts)
   }
+  /// The request that this responds to, without its body; `nil` if the response was not received by a stack.
+  package var request: ResourceRequest? { parts.value.request }
   /// The secrets that its descriptions mask: the usual names, and those that the call declared as secret.
   var redaction: Redaction { parts.value.redaction }
 

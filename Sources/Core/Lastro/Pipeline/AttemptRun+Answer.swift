@@ -237,7 +237,7 @@ extension AttemptRun {
     let decodeFailure = DecodeFailure(
       error, payload: body, metadata: exchange.response, snippetBytes: plan.configuration.bodySnippetBytes)
     // Some APIs respond with status 200 and an error in the body.
-    let apiError = try? decodeError(body, exchange.response)
+    let apiError = error is any PayloadRefusal ? nil : try? decodeError(body, exchange.response)
     return failure(
       .decode(decodeFailure), exchange.request, exchange.response, body: body, apiError: apiError,
       facts: exchange.response.facts)

@@ -90,6 +90,19 @@ extension AttemptRun {
     }
   }
 
+  /// Refuses a token that is bound to a key if no signer has added the proof of the key, without which it is useless to
+  /// everyone but a thief of the key.
+  func checkProof(of request: ResourceRequest) throws(AttemptFailure) {
+    guard request.options.sensitiveHeaders.contains(.authorization),
+      request.head.headerFields[.authorization]?.prefix(5).lowercased() == "dpop ",
+      RawHeaders(request.head.headerFields)["DPoP"] == nil
+    else { return }
+    let error = TransportError.refused(
+      .invalidHeader, "the access token is bound to a key, and no signer has added a proof of the key",
+      hint: "add a prover for the request's origin to the signers of the stack")
+    throw failure(.noRequest(error), request)
+  }
+
   /// Calls the `scheduled` hooks of interceptors before a request is passed to the transport.
   func tellScheduled(_ request: ResourceRequest) async throws(AttemptFailure) {
     try checkCancellation(request)

@@ -62,6 +62,7 @@ extension AttemptRun {
       var request = plan.hooks.contains(.makeRequest) ? try await adapt(base) : try made(base)
       try complete(&request)
       if !plan.configuration.signers.isEmpty { request = try await sign(request) }
+      try checkProof(of: request)
       if plan.hooks.contains(.scheduled) { try await tellScheduled(request) }
       let transfer = try handOver(request)
       do throws(TransportError) {

@@ -40,8 +40,11 @@ size_t clastro_key_sign(
   const clastro_key *key, const char *_Nullable digest, clastro_padding padding, const uint8_t *message, size_t length,
   uint8_t *out, size_t capacity);
 
-// Returns whether a signature is that of the message.
-bool clastro_key_verify(
+typedef enum { CLASTRO_SIGNATURE_INVALID, CLASTRO_SIGNATURE_VALID, CLASTRO_SIGNATURE_UNCHECKED } clastro_verdict;
+
+// Returns whether a signature is that of the message, or that it cannot be checked: OpenSSL lacks the algorithm or
+// memory, or the key is restricted to another algorithm.
+clastro_verdict clastro_key_verify(
   const clastro_key *key, const char *_Nullable digest, clastro_padding padding, const uint8_t *message, size_t length,
   const uint8_t *signature, size_t signature_length);
 

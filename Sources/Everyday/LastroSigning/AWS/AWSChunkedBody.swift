@@ -76,7 +76,7 @@ struct AWSChunkedBody {
 /// Reads a body in blocks of an exact size.
 private struct AWSBodyReader {
   private var next: RequestBody.NextChunk
-  private var rest: [UInt8] = []
+  private var rest = Data()
 
   init(_ body: RequestBody) {
     switch body.source {
@@ -101,9 +101,12 @@ private struct AWSBodyReader {
 
   /// Returns that many bytes, fewer at the end, and none after it.
   mutating func next(_ count: Int) async throws -> [UInt8] {
-    while rest.count < count, let chunk = try await next() { rest += chunk }
+    while rest.count < count, let chunk = try await next() {
+      if rest.isEmpty { rest = chunk } else { rest.append(chunk) }
+    }
     let bytes = Array(rest.prefix(count))
-    rest.removeFirst(bytes.count)
+    // A slice: removing the bytes would move the rest of a large body with each block.
+    rest = rest.dropFirst(bytes.count)
     return bytes
   }
 }

@@ -23,7 +23,8 @@ internal import LastroWire
 ///
 /// As an interceptor, which is optional, the signer corrects a wrong clock: if the server refuses a request because of
 /// its time, the signer takes the time from the response's `Date` from then on, and the request is sent once more if it
-/// is idempotent. Without that, keep the system's clock within 5 minutes of the right time.
+/// is idempotent. A response to HEAD has no body that would name the reason, so it corrects nothing. Without that, keep the
+/// system's clock within 5 minutes of the right time; S3 allows 15.
 public struct AWSSigner: RequestSigner, HTTPResourceInterceptor, StandardSigner, PromptInterceptor,
   ExplainableInterceptor
 {
@@ -33,6 +34,7 @@ public struct AWSSigner: RequestSigner, HTTPResourceInterceptor, StandardSigner,
     /// read twice.
     case signed
     /// The body is not part of the signature, and only TLS protects it. Origins must use `https` or be on this machine.
+    /// S3 accepts it, and few other services do for some of their operations; the others refuse the request.
     case unsigned
     /// The body is signed in chunks of 64 KiB while it is sent, which S3 supports. Its length must be known. Redirects
     /// are not followed.
@@ -60,7 +62,7 @@ public struct AWSSigner: RequestSigner, HTTPResourceInterceptor, StandardSigner,
   ///   - credentials: returns the credentials. It is called for every request, so cache what takes time, and replace
   ///     temporary credentials before they expire. An error that it throws fails the attempt before anything is sent.
   /// - Throws: `ConfigurationError` if there is no origin, if service or region is empty or has other characters than
-  ///   lower-case letters, digits and hyphens, if a chunked payload is not for S3, or if an unsigned payload would be
+  ///   lower-case letters, digits and hyphens, if the service is `s3express`, if a chunked payload is not for S3, or if an unsigned payload would be
   ///   sent without TLS.
   public init(
     service: String, region: String, origins: [Origin], payload: Payload = .signed, time: TimeSource = .continuous,
@@ -77,6 +79,11 @@ public struct AWSSigner: RequestSigner, HTTPResourceInterceptor, StandardSigner,
           "the AWS \(name) is empty, or has other characters than lower-case letters, digits and hyphens",
           hint: "write it as in the service's endpoints, such as s3 and eu-west-1")
       }
+    }
+    guard service != "s3express" else {
+      throw ConfigurationError(
+        "directory buckets of S3 (s3express) need the credentials of a session, which the signer does not create",
+        hint: "use a general purpose bucket, with the service s3")
     }
     guard payload != .chunked || Self.isS3(service) else {
       throw ConfigurationError(
@@ -112,14 +119,14 @@ public struct AWSSigner: RequestSigner, HTTPResourceInterceptor, StandardSigner,
   /// Signs a request.
   ///
   /// - Throws: the error of the credentials' closure; an error with code `invalid_body` if the payload's treatment does
-  ///   not suit the body; `ConfigurationError` if OpenSSL has no SHA-256 or no memory.
+  ///   not suit the body, and with code `invalid_url` if the path for another service than S3 has a dot segment; `ConfigurationError` if OpenSSL has no SHA-256 or no memory.
   public func sign(
     _ request: ResourceRequest, bodyDigest: MessageDigest?, context: AttemptContext
   ) async throws -> ResourceRequest {
     let credentials = try await credentials()
     let signature = AWSSignature(time: signingTime, region: region, service: service)
     var request = request
-    request.head.path = AWSSignature.respelledTarget(request.head.path ?? "/")
+    request.head.path = try respelled(request.head.path)
     try request.setHeader("X-Amz-Date", signature.time)
     request.head.headerFields[fields: Self.token] = []
     if let token = credentials.sessionToken { try request.setHeader(Self.token.rawName, token) }
@@ -144,6 +151,19 @@ public struct AWSSigner: RequestSigner, HTTPResourceInterceptor, StandardSigner,
       "\(AWSSignature.algorithm) Credential=\(credentials.accessKeyID)/\(signature.scope), "
         + "SignedHeaders=\(parts.signedNames), Signature=\(value)")
     return request
+  }
+
+  /// Returns the target in AWS's percent-encoding. A percent-encoded dot becomes a plain one, and all services but S3
+  /// sign the path without dot segments: a segment of dots would be another resource than the one that was named.
+  private func respelled(_ target: String?) throws(TransportError) -> String {
+    let target = AWSSignature.respelledTarget(target ?? "/")
+    let path = target.prefix { $0 != "?" }
+    guard Self.isS3(service) || !path.split(separator: "/").contains(where: { $0 == "." || $0 == ".." }) else {
+      throw .refused(
+        .invalidURL, "a segment of the path is . or .., which \(service) takes for another resource",
+        hint: "write the path without such segments, and check names that users gave")
+    }
+    return target
   }
 
   private func payloadHash(of body: RequestBody, _ digest: MessageDigest?) throws(TransportError) -> String {
@@ -205,7 +225,7 @@ public struct AWSSigner: RequestSigner, HTTPResourceInterceptor, StandardSigner,
       hash = digest.hexadecimal
     }
     var request = request
-    request.head.path = AWSSignature.respelledTarget(request.head.path ?? "/")
+    request.head.path = try respelled(request.head.path)
     var items = [
       ("X-Amz-Algorithm", AWSSignature.algorithm),
       ("X-Amz-Credential", "\(credentials.accessKeyID)/\(signature.scope)"), ("X-Amz-Date", signature.time),

@@ -86,10 +86,18 @@ final class KeyHandle: Sendable {
   }
 
   /// Returns whether a signature is that of a message.
-  func isSignature(_ signature: [UInt8], of message: [UInt8], _ algorithm: SignatureAlgorithm) -> Bool {
+  ///
+  /// - Throws: `ConfigurationError` if libcrypto or the key does not allow the algorithm, or there is no memory.
+  func isSignature(
+    _ signature: [UInt8], of message: [UInt8], _ algorithm: SignatureAlgorithm
+  ) throws(ConfigurationError) -> Bool {
     guard !signature.isEmpty, signature.count <= Self.maximumSignature else { return false }
-    return clastro_key_verify(
+    let verdict = clastro_key_verify(
       key, algorithm.digest, algorithm.padding, message, message.count, signature, signature.count)
+    guard verdict != CLASTRO_SIGNATURE_UNCHECKED else {
+      throw Self.unavailable("the check of a signature with \(algorithm.tokenName)")
+    }
+    return verdict == CLASTRO_SIGNATURE_VALID
   }
 
   /// Returns a component of the public key, by its name in JSON Web Keys; empty on failure.

@@ -28,7 +28,14 @@ public struct SigningKey: Sendable, CustomStringConvertible, MaskedMirror {
   ///   not include the text.
   public init(pem: Secret, algorithm: SignatureAlgorithm? = nil) throws(ConfigurationError) {
     let handle = try KeyHandle(pem: pem.reveal(), isPrivate: true)
-    self.algorithm = try handle.algorithm(algorithm)
+    let algorithm = try handle.algorithm(algorithm)
+    // An RSA key may be restricted to some algorithms, which only a signature shows.
+    guard handle.kind != CLASTRO_KEY_RSA || (try? handle.signature(of: [], algorithm)) != nil else {
+      throw ConfigurationError(
+        "the RSA key cannot sign with \(algorithm.tokenName), because it is restricted to another algorithm",
+        hint: "leave the algorithm out, or give a key without restrictions")
+    }
+    self.algorithm = algorithm
     material = .pair(handle)
   }
 

@@ -41,12 +41,28 @@ public struct VerifyingKey: Sendable, CustomStringConvertible, MaskedMirror {
   /// The name of the algorithm.
   public var description: String { algorithm.tokenName }
 
+  /// Returns whether one of several signatures is that of a message. An HMAC is computed once for all of them.
+  ///
+  /// - Throws: `ConfigurationError` if OpenSSL cannot check it.
+  func isAnySignature(of signatures: [[UInt8]], _ message: [UInt8]) throws(ConfigurationError) -> Bool {
+    var isAny = false
+    switch material {
+    case .pair:
+      for signature in signatures where try isSignature(signature, of: message) { isAny = true }
+    case .secret(let secret):
+      guard !signatures.isEmpty else { return false }
+      let own = try MessageDigest.hmacSHA256(of: message, key: secret)
+      for signature in signatures where own == MessageDigest(signature) { isAny = true }
+    }
+    return isAny
+  }
+
   /// Returns whether a signature is that of a message. Digests are compared in constant time.
   ///
-  /// - Throws: `ConfigurationError` if OpenSSL has no SHA-256 or no memory.
+  /// - Throws: `ConfigurationError` if OpenSSL cannot check it.
   func isSignature(_ signature: [UInt8], of message: [UInt8]) throws(ConfigurationError) -> Bool {
     switch material {
-    case .pair(let handle): handle.isSignature(signature, of: message, algorithm)
+    case .pair(let handle): try handle.isSignature(signature, of: message, algorithm)
     case .secret(let secret):
       try MessageDigest.hmacSHA256(of: message, key: secret) == MessageDigest(signature)
     }

@@ -35,7 +35,9 @@ public struct MessageSigner: RequestSigner, StandardSigner {
   ///     the content.
   ///   - origins: the origins whose requests are signed; at least one.
   ///   - label: the label of the signature: lower-case letters, digits, `_`, `-`, `.` and `*`. Default `sig1`.
-  ///   - lifetime: the time until `expires`, in whole seconds. Default `nil`: the server decides by `created`.
+  ///     Give each signer of a stack its own: a signer replaces an earlier signature with its label.
+  ///   - lifetime: the time until `expires`, in whole seconds: 1 second to 365 days. Default `nil`: the server decides by
+  ///     `created`.
   ///   - tag: the application's `tag`. Default none.
   ///   - hasNonce: whether a random `nonce` is added, by which a server recognizes a repetition. Default true.
   ///   - time: the clock. Default: the system's.
@@ -64,9 +66,10 @@ public struct MessageSigner: RequestSigner, StandardSigner {
         "\"\(label.prefix(40).escapedForDisplay)\" cannot be the label of a signature",
         hint: "begin it with a lower-case letter, and use letters, digits, _, -, . and *")
     }
-    if let lifetime, lifetime < .seconds(1) {
+    if let lifetime, lifetime < .seconds(1) || lifetime > .seconds(365 * 86_400) {
       throw ConfigurationError(
-        "the lifetime of a signature is \(lifetime.brief), below the minimum of 1 s", hint: "use some minutes")
+        "the lifetime of a signature is \(lifetime.brief), outside the range from 1 s to 365 days",
+        hint: "use some minutes")
     }
     guard Set(components.map(\.sorted)).count == components.count else {
       throw ConfigurationError("a component of a signature is listed twice", hint: "list each component once")
@@ -89,6 +92,7 @@ public struct MessageSigner: RequestSigner, StandardSigner {
 
   private static func isOfRequests(_ component: SignatureComponent) -> Bool {
     guard component["req"] == nil else { return false }
+    if component.name == "@query-param" { return component["name"] != nil }
     if component.name.hasPrefix("@") { return derived.contains(component.name) }
     return HTTPField.Name(component.name) != nil && !laterFields.contains(component.name)
   }

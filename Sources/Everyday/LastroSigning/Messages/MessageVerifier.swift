@@ -13,8 +13,8 @@ internal import LastroWire
 /// ```
 ///
 /// A response is accepted if one of its signatures is made with a known key, covers what it has to cover, and is not
-/// too old. A digest that a signature covers is compared with the body. Components with the parameters `sf` and `tr`
-/// are not supported.
+/// too old. A digest that a signature covers is compared with the body. A response without content (to HEAD, or with a
+/// signed status of 204, 205 or 304) needs no digest. Components with the parameters `sf` and `tr` are not supported.
 public struct MessageVerifier: Sendable {
   private static let maximumFieldBytes = 16 * 1024
   private static let maximumSignatures = 8
@@ -57,15 +57,18 @@ public struct MessageVerifier: Sendable {
   /// - Parameters:
   ///   - response: the response.
   ///   - body: the complete body.
-  ///   - request: the request, as it was sent, for signatures that cover parts of it. Default `nil`: such a signature is
-  ///     refused.
+  ///   - request: the request, as it was sent, for signatures that cover parts of it. Default `nil`: the one that the
+  ///     stack sent; if the response comes from elsewhere, such a signature is refused.
   /// - Returns: the identifier of the key whose signature was accepted.
   /// - Throws: ``SignatureError`` if no signature is accepted; with several, the reason is that of the first.
   @discardableResult
   public func verify(
     _ response: ResourceResponse, body: Data, request: ResourceRequest? = nil
   ) throws(SignatureError) -> String {
-    try verify(SignatureBase(request: request?.head, response: response.head), body: body)
+    let request = request ?? response.request
+    var head = request?.head
+    if let host = request?.options.hostField { head?.authority = host }
+    return try verify(SignatureBase(request: head, response: response.head), body: body)
   }
 
   func verify(_ message: SignatureBase, body: Data) throws(SignatureError) -> String {
@@ -108,7 +111,9 @@ public struct MessageVerifier: Sendable {
       throw SignatureError(.unsupported, "the signature names another algorithm than that of its key")
     }
     try checkTimes(input.parameters)
+    let hasContent = !message.isWithoutContent(covering: covered) || !body.isEmpty
     for component in required where !covered.contains(component.sorted) {
+      if component == .contentDigest, !hasContent { continue }
       throw SignatureError(.uncovered, "the signature does not cover \(component)")
     }
     let base = try message.bytes(components, input: StructuredWriter.text(input))
@@ -120,8 +125,9 @@ public struct MessageVerifier: Sendable {
       throw SignatureError(
         .mismatch, "the signature is not that of the message", hint: "a proxy may have changed a field that it covers")
     }
-    if covered.contains(.contentDigest) {
-      try checkDigest(of: body, (message.response?.headerFields ?? message.request?.headerFields) ?? [:])
+    let digests = components.filter { $0.name == SignatureComponent.contentDigest.name && $0["req"] == nil }
+    if !digests.isEmpty, hasContent {
+      try checkDigest(of: body, digests, (message.response?.headerFields ?? message.request?.headerFields) ?? [:])
     }
     return keyID
   }
@@ -143,11 +149,17 @@ public struct MessageVerifier: Sendable {
     }
   }
 
-  private func checkDigest(of body: Data, _ fields: HTTPFields) throws(SignatureError) {
+  /// Compares the digests that are covered: the whole field, or the members that the components name.
+  private func checkDigest(
+    of body: Data, _ components: [SignatureComponent], _ fields: HTTPFields
+  ) throws(SignatureError) {
     let digests = try dictionary("Content-Digest", of: fields)
+    let isWhole = components.contains { $0["key"] == nil }
     var isCompared = false
     for (name, algorithm) in [("sha-256", HashAlgorithm.sha256), ("sha-512", .sha512)] {
-      guard let digest = digests[name] else { continue }
+      guard isWhole || components.contains(where: { $0["key"] == .string(name) }), let digest = digests[name] else {
+        continue
+      }
       let own: MessageDigest
       do { own = try MessageDigest(of: body, algorithm) } catch {
         throw SignatureError(.unavailable, "\(error)")
@@ -181,12 +193,32 @@ public struct MessageVerifier: Sendable {
   private static let unreadable = SignatureError(.malformed, "the signature's fields cannot be read")
 }
 
+extension SignatureBase {
+  /// Whether the response has no content by its request or by its status, which a signature has to cover to count.
+  fileprivate func isWithoutContent(covering covered: Set<SignatureComponent>) -> Bool {
+    guard let response else { return false }
+    return request?.method == .head || [204, 205, 304].contains(response.status.code) && covered.contains(.status)
+  }
+}
+
 extension ModelDecoding where Payload == Data, Metadata == ResourceResponse {
   /// Returns a decoding that verifies the signature of the response before it decodes the payload. A response that is
-  /// not accepted fails with the stage `decode`, and its ``SignatureError`` is the `underlying` error.
+  /// not accepted fails with the stage `decode`, and its ``SignatureError`` is the `underlying` error. It is not decoded
+  /// as an error of the API.
   public func verified(by verifier: MessageVerifier) -> Self {
     Self { payload, response in
       try verifier.verify(response, body: payload)
+      return try decode(payload, response)
+    }
+  }
+}
+
+extension ErrorDecoding where Payload == Data, Metadata == ResourceResponse {
+  /// Returns a decoding that verifies the signature of a response outside 200–299 before it decodes the payload. If the
+  /// response is not accepted, there is no API error, and the ``SignatureError`` is in `apiErrorDecodingFailure`.
+  public func verified(by verifier: MessageVerifier) -> Self {
+    Self { payload, response in
+      try verifier.verify(response, body: payload ?? Data())
       return try decode(payload, response)
     }
   }

@@ -17,7 +17,9 @@ public import Lastro
 /// ```
 ///
 /// Put it into the stack that sends the token requests. It adds `client_assertion` to the form of each POST to the token
-/// URL, with a new identifier and time, and leaves all other requests unchanged.
+/// URL, with a new identifier and time, and leaves all other requests unchanged, such as those for the revocation of a
+/// token. Make the `OAuth2Client` with the authentication `.none`: a secret would be sent beside the assertion, and servers
+/// refuse a request with two authentications (RFC 6749 §2.3).
 public struct ClientAssertion: HTTPResourceInterceptor, PromptInterceptor, ExplainableInterceptor {
   private struct Header: Encodable {
     var alg: String

@@ -14,10 +14,11 @@ internal import LastroSupport
 /// configuration.interceptors = [authenticator, prover, .retry]  // repeats requests that need the server's nonce
 /// ```
 ///
-/// Name the origins of the token endpoint and of the API. A request that has an access token is sent with the scheme
-/// `DPoP` in place of `Bearer`, and its proof has the token's hash. The prover remembers the latest `DPoP-Nonce` of each
-/// origin. If a server refuses a request because the nonce is missing or old, the request is sent once more, as the
-/// server did not act.
+/// Name the origins of the token endpoint and of the API. The proof of a request with an access token has the token's
+/// hash. A `BearerAuthenticator` sends a token with the scheme of its type: `DPoP`, or `Bearer` if the token endpoint did
+/// not bind it to the key. The prover remembers the latest `DPoP-Nonce` of each origin. If a server refuses a request
+/// because the nonce is missing or old, the request is repeated with the new one, as the server did not act; after the
+/// fourth attempt of a call, the refusal is final.
 public struct DPoPProver: RequestSigner, HTTPResourceInterceptor, StandardSigner, PromptInterceptor,
   ExplainableInterceptor
 {
@@ -37,7 +38,7 @@ public struct DPoPProver: RequestSigner, HTTPResourceInterceptor, StandardSigner
   }
 
   private static let maximumNonce = 1024
-  /// The attempts of a call up to which it is repeated for another nonce, which a server may replace at any time.
+  /// The last attempt of a call that is repeated for another nonce, which a server may replace at any time.
   private static let maximumAttempts = 3
 
   /// The origins whose requests have a proof.
@@ -83,7 +84,6 @@ public struct DPoPProver: RequestSigner, HTTPResourceInterceptor, StandardSigner
     var hash: String?
     if let token = request.head.headerFields[.authorization].flatMap(Self.token) {
       hash = try MessageDigest(of: Array(token.utf8)).bytes.base64URL
-      try request.setHeader("Authorization", Secret(token), prefix: "DPoP ")
     }
     let target = request.url.prefix { $0 != "?" }
     let proof = try SignedToken.text(
@@ -141,7 +141,7 @@ public struct DPoPProver: RequestSigner, HTTPResourceInterceptor, StandardSigner
     _ = remember(response, to: request)
   }
 
-  /// Remembers the nonce, and asks for one more attempt if the server refused the request for lack of it.
+  /// Remembers the nonce, and asks for another attempt if the server refused the request for lack of it.
   public func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext
@@ -150,9 +150,8 @@ public struct DPoPProver: RequestSigner, HTTPResourceInterceptor, StandardSigner
       context.attempt <= Self.maximumAttempts
     else { return .none }
     // An API asks in its challenge, a token endpoint in the body (RFC 9449 §8, §9).
-    let challenge = response.headers["WWW-Authenticate"] ?? ""
-    let words = response.status == .unauthorized ? challenge : ""
-    let text = response.status == .badRequest ? String(decoding: body?.prefix(4096) ?? Data(), as: UTF8.self) : ""
-    return (words + text).contains("\"use_dpop_nonce\"") ? .retry : .none
+    if response.demandsProofNonce { return .retry }
+    guard response.status == .badRequest, let body else { return .none }
+    return String(decoding: body.prefix(4096), as: UTF8.self).contains("\"use_dpop_nonce\"") ? .retry : .none
   }
 }

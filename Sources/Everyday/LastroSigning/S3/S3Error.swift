@@ -46,11 +46,11 @@ extension ModelDecoding where Payload == Data, Metadata == ResourceResponse {
   /// upload fails after the status was sent, becomes an `APIErrorInSuccess`.
   ///
   /// - Parameter model: returns the model of a root; `nil` for another root. Servers disagree on the names of roots.
-  static func s3(_ model: @escaping @Sendable (XMLReader.Element) -> T?) -> Self {
+  static func s3(_ model: @escaping @Sendable (XMLReader.Element) throws -> T?) -> Self {
     Self { payload, _ in
       let root = try XMLReader.root(of: payload)
       if let error = S3Error(root) { throw APIErrorInSuccess(error) }
-      guard let model = model(root) else { throw XMLReader.Violation(description: "the XML has another root") }
+      guard let model = try model(root) else { throw XMLReader.Violation(description: "the XML has another root") }
       return model
     }
   }

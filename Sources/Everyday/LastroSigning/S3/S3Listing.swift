@@ -24,17 +24,19 @@ public struct S3Listing: Sendable, Hashable {
 }
 
 extension ModelDecoding where T == S3Listing, Payload == Data, Metadata == ResourceResponse {
-  /// A decoding of `ListObjectsV2`.
+  /// A decoding of `ListObjectsV2`. It fails if an object has no key or size, or a page that is not the last one has no
+  /// token of the next.
   public static var s3Listing: Self {
     s3 { root in
       guard root.name == "ListBucketResult" else { return nil }
       return S3Listing(
-        objects: root.all("Contents").compactMap { object in
-          guard let key = object["Key"], let size = object["Size"].flatMap({ Int64($0) }) else { return nil }
-          return S3Listing.Object(key: key, size: size, eTag: object["ETag"] ?? "")
+        objects: try root.all("Contents").map { object in
+          S3Listing.Object(
+            key: try object.required("Key"), size: try object.required("Size") { Int64($0) }, eTag: object["ETag"] ?? ""
+          )
         },
-        prefixes: root.all("CommonPrefixes").compactMap { $0["Prefix"] },
-        nextToken: root["IsTruncated"] == "true" ? root["NextContinuationToken"] : nil)
+        prefixes: try root.all("CommonPrefixes").map { try $0.required("Prefix") },
+        nextToken: try root.nextPage("NextContinuationToken"))
     }
   }
 }

@@ -21,10 +21,9 @@ public struct S3Upload: Sendable, Hashable {
       size = nil
     }
 
-    init?(_ element: XMLReader.Element) {
-      guard let number = element["PartNumber"].flatMap({ Int($0) }), let tag = element["ETag"] else { return nil }
-      self.number = number
-      eTag = tag
+    init(_ element: XMLReader.Element) throws(XMLReader.Violation) {
+      number = try element.required("PartNumber") { Int($0) }
+      eTag = try element.required("ETag")
       size = element["Size"].flatMap { Int64($0) }
     }
   }
@@ -55,13 +54,14 @@ extension ModelDecoding where T == S3Upload, Payload == Data, Metadata == Resour
     }
   }
 
-  /// A decoding of `ListParts`, by which an upload is resumed.
+  /// A decoding of `ListParts`, by which an upload is resumed. It fails if a part has no number or entity tag, or a page
+  /// that is not the last one has no marker of the next.
   public static var s3Parts: Self {
     s3 { root in
-      root["UploadId"].map {
+      try root["UploadId"].map {
         S3Upload(
-          id: $0, parts: root.all("Part").compactMap(S3Upload.Part.init),
-          nextMarker: root["IsTruncated"] == "true" ? root["NextPartNumberMarker"] : nil)
+          id: $0, parts: try root.all("Part").map { try S3Upload.Part($0) },
+          nextMarker: try root.nextPage("NextPartNumberMarker"))
       }
     }
   }

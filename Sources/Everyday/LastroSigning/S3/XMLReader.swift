@@ -15,6 +15,25 @@ struct XMLReader {
     subscript(_ name: String) -> String? { children.first { $0.name == name }?.text }
 
     func all(_ name: String) -> [Element] { children.filter { $0.name == name } }
+
+    /// Returns what a closure makes of the text of a child.
+    ///
+    /// - Throws: ``Violation`` if there is no such child, or the closure returns `nil`.
+    func required<T>(_ name: String, as value: (String) -> T? = { $0 }) throws(Violation) -> T {
+      guard let text = self[name], let value = value(text) else {
+        throw Violation(description: "the XML has an element \(self.name) without a valid \(name)")
+      }
+      return value
+    }
+
+    /// Returns the marker of the next page; `nil` on the last one.
+    ///
+    /// - Throws: ``Violation`` if a page that is not the last one has no marker, which would end a loop over the pages
+    ///   too early.
+    func nextPage(_ name: String) throws(Violation) -> String? {
+      guard self["IsTruncated"] == "true" else { return nil }
+      return try required(name) { $0.isEmpty ? nil : $0 }
+    }
   }
 
   /// A document that cannot be read.

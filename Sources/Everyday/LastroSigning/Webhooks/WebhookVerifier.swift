@@ -31,6 +31,8 @@ public struct WebhookVerifier: Sendable {
 
   private static let maximumFieldBytes = 8 * 1024
   private static let maximumSignatures = 32
+  /// Lower, because each of them costs a pass over the body.
+  private static let maximumAsymmetricSignatures = 4
 
   private let scheme: Scheme
   private let tolerance: Duration
@@ -99,12 +101,11 @@ public struct WebhookVerifier: Sendable {
     // Every signature is compared with every key, so that the time does not tell which one was close.
     var isValid = false
     for key in keys {
-      for signature in signed.signatures where key.algorithm == signature.algorithm {
-        do {
-          if try key.isSignature(signature.bytes, of: message) { isValid = true }
-        } catch {
-          throw SignatureError(.unavailable, error.message, hint: error.hint)
-        }
+      let signatures = signed.signatures.filter { $0.algorithm == key.algorithm }.map(\.bytes)
+      do {
+        if try key.isAnySignature(of: signatures, message) { isValid = true }
+      } catch {
+        throw SignatureError(.unavailable, error.message, hint: error.hint)
       }
     }
     guard isValid else {
@@ -129,20 +130,23 @@ public struct WebhookVerifier: Sendable {
     switch scheme {
     case .standardWebhooks:
       let id = try field("webhook-id", of: headers)
+      // A dot could be a part of the time or of the body, too.
+      guard !id.contains(".") else { throw Self.unreadable }
       let time = try field("webhook-timestamp", of: headers)
       signed.id = id
       signed.sent = try seconds(time)
       signed.prefix = Array("\(id).\(time).".utf8)
       for part in try field("webhook-signature", of: headers).split(separator: " ") {
         let pair = part.split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false)
+        // Signatures of other versions are skipped, whatever form they have.
+        guard let algorithm = Self.versions[String(pair[0])] else { continue }
         guard pair.count == 2, let bytes = Self.bytes(ofBase64: pair[1]) else { throw Self.unreadable }
-        if pair[0] == "v1" { signed.signatures.append((.hmacSHA256, bytes)) }
-        if pair[0] == "v1a" { signed.signatures.append((.ed25519, bytes)) }
+        signed.signatures.append((algorithm, bytes))
       }
     case .stripe:
       for part in try field("Stripe-Signature", of: headers).split(separator: ",") {
         let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        guard pair.count == 2 else { throw Self.unreadable }
+        guard pair.count == 2 else { continue }
         if pair[0] == "t" {
           guard signed.sent == nil else { throw Self.unreadable }
           signed.sent = try seconds(String(pair[1]))
@@ -160,9 +164,13 @@ public struct WebhookVerifier: Sendable {
     guard !signed.signatures.isEmpty else {
       throw SignatureError(.unsupported, "the webhook has no signature of a known version")
     }
-    guard signed.signatures.count <= Self.maximumSignatures else { throw Self.unreadable }
+    guard signed.signatures.count <= Self.maximumSignatures,
+      signed.signatures.count(where: { $0.algorithm == .ed25519 }) <= Self.maximumAsymmetricSignatures
+    else { throw Self.unreadable }
     return signed
   }
+
+  private static let versions: [String: SignatureAlgorithm] = ["v1": .hmacSHA256, "v1a": .ed25519]
 
   private func field(_ name: String, of headers: RawHeaders) throws(SignatureError) -> String {
     let values = headers.fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)

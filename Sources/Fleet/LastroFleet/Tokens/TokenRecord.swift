@@ -13,19 +13,22 @@ struct TokenRecord: Sendable, Hashable, Codable {
     var scope: String?
     /// The time at which the access token expires; `nil` if that is not known.
     var expiry: Int64?
+    /// The type of the access token; `nil` in a record of an earlier version, which means `Bearer`.
+    var type: String?
 
     init(_ token: AccessToken, at now: Int64) {
       value = token.value.reveal()
       refreshToken = token.refreshToken?.reveal()
       scope = token.scope
       expiry = token.expiresIn.map { now + $0.wholeMilliseconds }
+      type = token.type
     }
 
     /// Returns the token with its remaining lifetime; `nil` if the value is not valid.
     func token(at now: Int64) -> AccessToken? {
       try? AccessToken(
         Secret(value), expiresIn: expiry.map { .milliseconds(max(0, $0 - now)) },
-        refreshToken: refreshToken.map { Secret($0) }, scope: scope)
+        refreshToken: refreshToken.map { Secret($0) }, scope: scope, type: type ?? "Bearer")
     }
 
     func isValid(at now: Int64) -> Bool { expiry.map { $0 > now } ?? true }

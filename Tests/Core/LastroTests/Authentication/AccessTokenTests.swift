@@ -11,10 +11,23 @@ struct AccessTokenTests {
   @Test("The token types Bearer and DPoP are accepted in any case, and no other type")
   func types() throws {
     for type in ["Bearer", "bearer", "BEARER", "DPoP", "dpop"] {
-      #expect(try AccessToken("t", type: type).value == "t")
+      let token = try AccessToken("t", type: type)
+      #expect(token.value == "t" && token.type == (type.lowercased() == "dpop" ? "DPoP" : "Bearer"))
     }
     for type in ["MAC", "DPoP2", "", "Bearer "] {
       #expect(throws: ConfigurationError.self) { try AccessToken("t", type: type) }
+    }
+  }
+
+  @Test("An authenticator sends a token with the scheme of its type, and keeps the type")
+  func scheme() async throws {
+    for type in ["Bearer", "DPoP"] {
+      let token = try AccessToken("t", type: type)
+      let bearer = try BearerAuthenticator.test(CustomAccessTokenSource { _ in token }, token: token)
+      #expect(bearer.token?.type == type)
+      #expect(try await bearer.field() == "\(type) t")
+      // A redirected request still has the field of the request before it.
+      #expect(try await bearer.field(fields: [.authorization: "dpop t0"]) == "\(type) t")
     }
   }
 

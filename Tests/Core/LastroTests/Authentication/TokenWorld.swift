@@ -124,7 +124,9 @@ struct TokenWorld: BoundedWorld {
   private var isValid: Bool { newest > 0 && now < expiry }
 
   private func token(_ number: Int) -> AccessToken {
-    AccessToken(value: Secret("t\(number)"), expiresIn: Self.lifetime, refreshToken: nil, scope: nil)
+    AccessToken(
+      value: Secret("t\(number)"), expiresIn: Self.lifetime, refreshToken: nil, scope: nil,
+      type: "Bearer")
   }
 
   private func number(of token: AccessToken) -> Int { Int(token.value.reveal().dropFirst()) ?? 0 }

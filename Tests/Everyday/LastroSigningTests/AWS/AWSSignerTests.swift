@@ -99,6 +99,45 @@ struct AWSSignerTests {
     }
   }
 
+  @Test("A dot segment, also a percent-encoded one, is refused for every service but S3")
+  func dotSegments() async throws {
+    let signer = try Self.signer("execute-api")
+    for path in ["/a/%2E%2E/b", "/%2e", "/a/.%2E?x", "/a/%2E."] {
+      let request = try ResourceRequest(url: Self.url + path)
+      let error = try await #require(throws: TransportError.self) { try await signer.signing(request) }
+      #expect(error.code == .invalidURL && error.hint != nil)
+      await #expect(throws: TransportError.self) { try await signer.presigned(request) }
+      _ = try await Self.signer().signing(request)
+    }
+    #expect(try await signer.signing(ResourceRequest(url: Self.url + "/a../...?x=..")).head.path == "/a../...?x=..")
+  }
+
+  @Test("A chunked body has all its bytes in chunks of 64 KiB, however it is given")
+  func chunks() async throws {
+    let bytes = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
+    let pieces = stride(from: 0, to: bytes.count, by: 30_001).map { bytes[$0..<min($0 + 30_001, bytes.count)] }
+    for body in [
+      RequestBody.raw(bytes), .stream(Repeating(chunks: pieces.map { Data($0) }), length: 200_000, isReplayable: true),
+      .stream(Repeating(chunks: [bytes.dropFirst(0)]), length: 200_000, isReplayable: true),
+    ] {
+      let request = try ResourceRequest(method: .put, url: Self.url + "/a", body: body)
+      let signed = try await Self.signer(payload: .chunked).signing(request)
+      guard case .stream(let length?, _, let open) = signed.body.source else {
+        Issue.record("the body is not framed")
+        return
+      }
+      let next = open()
+      var (whole, sizes, framed) = (Data(), [Int](), 0)
+      while let chunk = try await next() {
+        framed += chunk.count
+        let head = chunk.prefix { $0 != UInt8(ascii: "\r") }
+        whole += chunk.dropFirst(head.count + 2).dropLast(2)
+        sizes.append(chunk.count - head.count - 4)
+      }
+      #expect(whole == bytes && sizes == [65_536, 65_536, 65_536, 3_392, 0] && Int64(framed) == length)
+    }
+  }
+
   @Test("A chunked body is framed, and a body of unknown length is refused")
   func chunked() async throws {
     let signer = try Self.signer(payload: .chunked)
@@ -115,6 +154,22 @@ struct AWSSignerTests {
     request.body = .stream(AsyncStream<Data> { $0.finish() })
     let error = try await #require(throws: TransportError.self) { try await signer.signing(request) }
     #expect(error.code == .invalidBody)
+  }
+
+  @Test("A chunked body is refused if another signer signs its digest")
+  func chunkedDigest() async throws {
+    let message = try MessageSigner(
+      SigningKey(secret: RFC9421.secret), keyID: "k", origins: [Origin(Self.url)])
+    let chunked = try Self.signer(payload: .chunked)
+    var request = try ResourceRequest(method: .put, url: Self.url + "/a", body: .raw("x"))
+    for signers in [[message, chunked], [chunked, message]] as [[any RequestSigner]] {
+      let error = try await #require(throws: TransportError.self) {
+        try await Lastro.signed(request, by: signers, context: AttemptContext())
+      }
+      #expect(error.code == .invalidBody && error.hint != nil)
+    }
+    request.body = .empty
+    _ = try await Lastro.signed(request, by: [message, chunked], context: AttemptContext())
   }
 
   @Test("A retried body is framed once, with the signatures of its attempt")
@@ -218,6 +273,7 @@ struct AWSSignerTests {
     refused("service") { try signer("S3", "eu-west-1", [origin]) }
     refused("region") { try signer("s3", "", [origin]) }
     refused("region") { try signer("s3", "a/b", [origin]) }
+    refused("s3express") { try signer("s3express", "eu-west-1", [origin]) }
     refused("chunked") { try signer("sqs", "eu-west-1", [origin], .chunked) }
     refused("encryption") { try signer("s3", "eu-west-1", [Origin("http://far.example")], .unsigned) }
     refused("access key id") { _ = try AWSCredentials(accessKeyID: "hidden-x", secretAccessKey: "y") }

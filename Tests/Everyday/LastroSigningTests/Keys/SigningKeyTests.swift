@@ -82,8 +82,15 @@ struct SigningKeyTests {
     }
     #expect(throws: ConfigurationError.self) { try SigningKey(secret: Array(RFC9421.secret.prefix(15))) }
     // The key of RFC 9421 is for PSS alone.
-    let key = try SigningKey(pem: Secret(RFC9421.rsaPrivate), algorithm: .rsaPKCS1)
-    #expect(throws: ConfigurationError.self) { try key.signature(of: Self.message) }
+    let error = #expect(throws: ConfigurationError.self) {
+      try SigningKey(pem: Secret(RFC9421.rsaPrivate), algorithm: .rsaPKCS1)
+    }
+    #expect(error?.message.contains("restricted") == true && error?.hint != nil)
+    // Its public half verifies nothing by another algorithm, and says so.
+    let other = try VerifyingKey(pem: RFC9421.rsaPSSPublic, algorithm: .rsaPKCS1)
+    #expect(throws: ConfigurationError.self) {
+      try other.isSignature([UInt8](repeating: 1, count: 256), of: Self.message)
+    }
   }
 
   @Test("A key is never shown")

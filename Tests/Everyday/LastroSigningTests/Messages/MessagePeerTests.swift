@@ -26,8 +26,8 @@ struct MessagePeerTests {
       name == "hmac" ? try SigningKey(secret: Array(privateKey.utf8)) : try SigningKey(pem: Secret(privateKey))
     }
 
-    func verifying() throws -> VerifyingKey {
-      name == "hmac" ? try VerifyingKey(secret: Array(publicKey.utf8)) : try VerifyingKey(pem: publicKey)
+    func verifying(_ key: String) throws -> VerifyingKey {
+      name == "hmac" ? try VerifyingKey(secret: Array(key.utf8)) : try VerifyingKey(pem: key)
     }
 
     /// The key as the peer's field has it.
@@ -72,11 +72,12 @@ struct MessagePeerTests {
     let stack = try Librarian.stack()
     let answer = try await stack.fetch(
       .get(Librarian.url("/signed"), headers: ["X-Key": kind.field(kind.privateKey)]))
-    let verifier = try MessageVerifier(keys: ["peer": kind.verifying()])
+    let verifier = try MessageVerifier(keys: ["peer": kind.verifying(kind.publicKey)])
     #expect(try verifier.verify(answer.response, body: answer.value) == "peer")
     #expect(throws: SignatureError.self) { try verifier.verify(answer.response, body: answer.value + [0]) }
-    let other = try MessageVerifier(keys: ["peer": VerifyingKey(secret: Array(kind.otherKey.utf8))])
-    #expect(throws: SignatureError.self) { try other.verify(answer.response, body: answer.value) }
+    let other = try MessageVerifier(keys: ["peer": kind.verifying(kind.otherKey)])
+    let error = #expect(throws: SignatureError.self) { try other.verify(answer.response, body: answer.value) }
+    #expect(error?.code == .mismatch)
     await stack.shutDown(cancelling: true)
   }
 
@@ -128,7 +129,9 @@ struct MessagePeerTests {
       let prover = try DPoPProver(key: key, origins: [origin])
       var configuration = StackConfiguration.patient
       configuration.signers = [prover]
-      configuration.interceptors = [try .bearer("hidden-token", for: Librarian.url("/")), prover]
+      configuration.interceptors = [
+        try .apiKey("hidden-token", header: "Authorization", prefix: "DPoP ", origins: [origin]), prover,
+      ]
       let stack = try Librarian.stack(configuration)
       let first = try await stack.fetch(.get(Librarian.url("/proof?a=b")))
       let second = try await stack.fetch(.get(Librarian.url("/proof")))

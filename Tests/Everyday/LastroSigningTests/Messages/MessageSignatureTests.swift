@@ -27,17 +27,16 @@ struct MessageSignatureTests {
   /// Returns a response that is signed like a request, with other components.
   private static func response(
     _ body: Data, _ components: String = #""@status" "content-digest""#, parameters: String = ";created=1700000000",
-    keyID: String = "shop", fields: HTTPFields = [:], request: HTTPRequest? = nil
+    keyID: String = "shop", fields: HTTPFields = [:], request: HTTPRequest? = nil, status: HTTPResponse.Status = .ok,
+    digest: String? = nil
   ) throws -> HTTPResponse {
-    var response = HTTPResponse(status: .ok, headerFields: fields)
-    let digest = "sha-256=:\(try MessageDigest(of: body).base64):"
+    var response = HTTPResponse(status: status, headerFields: fields)
+    let digest = try digest ?? "sha-256=:\(try MessageDigest(of: body).base64):"
     response.headerFields[try #require(HTTPField.Name("Content-Digest"))] = digest
     let input = "(\(components))\(parameters);keyid=\"\(keyID)\""
-    let items = components.split(separator: " ").map { item in
-      let parts = item.split(separator: ";", maxSplits: 1)
-      let name = String(parts[0].dropFirst().dropLast())
-      return parts.count > 1 ? SignatureComponent(name).ofRequest : SignatureComponent(name)
-    }
+    let read = try #require(StructuredReader.dictionary("a=\(input)".utf8)?["a"])
+    guard case .list(let members) = read.content else { throw SignatureError(.malformed, "no list of components") }
+    let items = members.compactMap(SignatureComponent.init)
     let base = try SignatureBase(request: request, response: response).bytes(items, input: input)
     let signature = Data(try SigningKey(pem: Secret(RFC9421.ed25519Private)).signature(of: base)).base64EncodedString()
     response.headerFields[try #require(HTTPField.Name("Signature-Input"))] = "a=\(input)"
@@ -158,23 +157,116 @@ struct MessageSignatureTests {
   }
 
   @Test(
-    "Fields that cannot be read end in an error, never in acceptance",
+    "Fields that cannot be read are refused for their own reason",
     arguments: [
-      ("a=", "a=:AA==:"), ("a=()", "a=1"), ("a=(\"@status\" \"@status\");created=1", "a=:AA==:"), ("a=1", "a=:AA==:"),
-      ("a=(1);created=1;keyid=\"shop\"", "a=:AA==:"), ("a=(\"@Status\");created=1;keyid=\"shop\"", "a=:AA==:"),
-      ("a=();keyid=\"shop\"", "b=:AA==:"), (String(repeating: "a", count: 20_000) + "=()", "a=:AA==:"),
-      ((0..<9).map { "a\($0)=()" }.joined(separator: ","), "a=:AA==:"), ("a=()", "a=:AA==:"),
-      ("a=();created=99999999999999;keyid=\"shop\"", "a=:AA==:"),
-      ("a=();created=1700000000;keyid=\"shop\"", "a=::"),
-    ])
-  func hostile(input: String, signature: String) throws {
+      ("a=", "a=:AA==:", .malformed), ("a=1\(fresh)", "a=:AA==:", .malformed),
+      ("a=(\"@status\")\(fresh)", "a=1", .malformed), ("a=(\"@status\")\(fresh)", "b=:AA==:", .malformed),
+      ("a=(\"@status\" \"@status\")\(fresh)", "a=:AA==:", .malformed),
+      ("a=(1)\(fresh)", "a=:AA==:", .malformed), ("a=(\"@Status\")\(fresh)", "a=:AA==:", .malformed),
+      ("a=()\(fresh);tag=\"\(String(repeating: "a", count: 17_000))\"", "a=:AA==:", .malformed),
+      ((0..<9).map { "a\($0)=()\(fresh)" }.joined(separator: ","), "a0=:AA==:", .malformed),
+      ((0..<8).map { "a\($0)=()\(fresh)" }.joined(separator: ","), "a0=:AA==:", .mismatch),
+      ("a=(\(names(65)))\(fresh)", "a=:AA==:", .malformed), ("a=(\(names(64)))\(fresh)", "a=:AA==:", .missing),
+      ("a=();created=99999999999999;keyid=\"shop\"", "a=:AA==:", .expired),
+      ("a=();created=\"1\";keyid=\"shop\"", "a=:AA==:", .missing), ("a=();created=1700000000", "a=:AA==:", .unknownKey),
+      ("a=()\(fresh)", "a=::", .mismatch), ("a=()\(fresh)", "a=:AA==:", .mismatch),
+    ] as [(String, String, SignatureError.Code)])
+  func hostile(input: String, signature: String, code: SignatureError.Code) throws {
     var response = HTTPResponse(status: .ok)
     response.headerFields[try #require(HTTPField.Name("Signature-Input"))] = input
     response.headerFields[try #require(HTTPField.Name("Signature"))] = signature
-    let error = #expect(throws: SignatureError.self) {
-      try Self.verifier([]).verify(ResourceResponse(head: response, url: "https://api.example/"), body: Data())
+    #expect(Self.code(response, Data(), try Self.verifier([])) == code)
+  }
+
+  /// The parameters of a signature that is refused for no reason of theirs.
+  private static let fresh = ";created=1700000000;keyid=\"shop\""
+
+  private static func names(_ count: Int) -> String { (0..<count).map { "\"x-\($0)\"" }.joined(separator: " ") }
+
+  @Test("A digest is compared however it is covered, and only by the members that are covered")
+  func digests() throws {
+    let body = Data("hello".utf8)
+    for component in ["\"content-digest\"", "\"content-digest\";bs", "\"content-digest\";key=\"sha-256\""] {
+      let response = try Self.response(body, "\"@status\" \(component)")
+      #expect(Self.code(response, body, try Self.verifier([.status])) == nil)
+      #expect(Self.code(response, Data("other".utf8), try Self.verifier([.status])) == .mismatch)
     }
-    #expect(error?.description.contains(":") == true)
+    // The digest of the request says nothing about the body of the response.
+    let request = try ResourceRequest(url: "https://api.example/", headers: ["Content-Digest": "sha-256=:AA==:"])
+    let ofRequest = try Self.response(body, "\"@status\" \"content-digest\";req", request: request.head)
+    #expect(Self.code(ofRequest, Data("other".utf8), try Self.verifier([.status]), request: request) == nil)
+    #expect(Self.code(ofRequest, body, try Self.verifier(), request: request) == .uncovered)
+    // The signed member is of an unknown algorithm, and the other one could be anyone's.
+    var unknown = try Self.response(
+      body, "\"@status\" \"content-digest\";key=\"x\"",
+      digest: "x=:AA==:, sha-256=:\(try MessageDigest(of: body).base64):")
+    #expect(Self.code(unknown, body, try Self.verifier([.status])) == .unsupported)
+    unknown.status = .created
+    #expect(Self.code(unknown, body, try Self.verifier([.status])) == .mismatch)
+  }
+
+  @Test("A response without content needs no digest, if its request or its signed status shows that it has none")
+  func withoutContent() throws {
+    let body = Data("hello".utf8)
+    let head = try ResourceRequest(method: .head, url: "https://api.example/")
+    let verifier = try Self.verifier()
+    for status in [204, 205, 304] {
+      let response = try Self.response(Data(), "\"@status\"", status: .init(code: status))
+      #expect(Self.code(response, Data(), verifier) == nil)
+      #expect(Self.code(response, body, verifier) == .uncovered)
+      // Without the status in the signature, anyone could have changed it.
+      let unsigned = try Self.response(Data(), "\"date\"", fields: [.date: "now"], status: .init(code: status))
+      #expect(Self.code(unsigned, Data(), try Self.verifier([.contentDigest])) == .uncovered)
+    }
+    #expect(Self.code(try Self.response(Data(), "\"@status\""), Data(), verifier) == .uncovered)
+    // A response to HEAD may have the digest of what GET would have returned.
+    let response = try Self.response(body)
+    #expect(Self.code(response, Data(), verifier, request: head) == nil)
+    #expect(Self.code(response, Data(), verifier) == .mismatch)
+    #expect(Self.code(try Self.response(body, "\"@status\""), Data(), verifier, request: head) == nil)
+  }
+
+  @Test("A decoding knows the request that was sent, with its Host field")
+  func sentRequest() async throws {
+    let body = Data("\"hello\"".utf8)
+    for host in [nil, "shop.example"] {
+      var sent = try ResourceRequest(method: .put, url: "https://api.example/a", body: .raw("x"))
+      sent.options.hostField = host
+      var head = sent.head
+      if let host { head.authority = host }
+      let signed = try Self.response(
+        body, #""@status" "content-digest" "@method";req "@authority";req"#, request: head)
+      let transport = ScriptedTransport([.respond(status: .ok, headers: signed.headerFields, body: body)])
+      let resource = HTTPResource<String, any Error>(
+        baseRequestMaking: .request(sent), decoding: .json().verified(by: try Self.verifier()), errorDecoding: .dummy)
+      #expect(try await TransportNetworkStack(transport: transport).fetch(resource).value == "hello")
+    }
+  }
+
+  @Test("An error of the API is decoded only if it is signed, and never from a payload that was refused")
+  func errors() async throws {
+    let body = Data("no".utf8)
+    let signed = try Self.response(body, status: .badRequest)
+    let transport = ScriptedTransport([
+      .respond(status: .badRequest, headers: signed.headerFields, body: body),
+      .respond(status: .badRequest, body: body),
+      .respond(status: .ok, body: body),
+    ])
+    let stack = TransportNetworkStack(transport: transport)
+    let verifier = try Self.verifier()
+    func failure(_ errors: ErrorDecoding<TextAPIError, Data, ResourceResponse>) async throws
+      -> HTTPFetchError<TextAPIError>
+    {
+      let resource = HTTPResource<String, TextAPIError>(
+        baseRequestMaking: .request(try ResourceRequest(url: "https://api.example/")),
+        decoding: .json().verified(by: verifier), errorDecoding: errors)
+      return try await #require(throws: HTTPFetchError<TextAPIError>.self) { try await stack.fetch(resource) }
+    }
+    #expect(try await failure(.text.verified(by: verifier)).apiError?.text == "no")
+    let unsigned = try await failure(.text.verified(by: verifier))
+    #expect(unsigned.apiError == nil && (unsigned.apiErrorDecodingFailure as? SignatureError)?.code == .missing)
+    let refused = try await failure(.text)
+    #expect(refused.stage == .decode && refused.apiError == nil)
   }
 
   @Test("A decoding refuses a response that is not signed before it decodes it")
@@ -217,9 +309,10 @@ struct MessageSignatureTests {
     refused("label") { try signer(origins: origins, label: "") }
     refused("printable") { try signer(origins: origins, keyID: "ä") }
     refused("lifetime") { try signer(origins: origins, lifetime: .zero) }
+    refused("lifetime") { try signer(origins: origins, lifetime: .seconds(Int64.max)) }
     refused("twice") { try signer([.method, .method], origins: origins) }
     for component: SignatureComponent in [
-      .status, "content-length", "signature", "a b", SignatureComponent.method.ofRequest,
+      .status, "content-length", "signature", "a b", "@query-param", SignatureComponent.method.ofRequest,
     ] {
       refused("cannot be signed") { try signer([component], origins: origins) }
     }

@@ -31,6 +31,18 @@ enum RFC9421 {
     2wIDAQAB
     -----END PUBLIC KEY-----
     """
+  /// The public half of the same key with its restriction to PSS, which RFC 9421 leaves out.
+  static let rsaPSSPublic = """
+    -----BEGIN PUBLIC KEY-----
+    MIIBIDALBgkqhkiG9w0BAQoDggEPADCCAQoCggEBAK+LZpt69tFnfz26rz9bNvkB
+    Lb6bkWlfGKuNII1EfMtkY8WunaRthlx2z37zLPHLfi4dRh+OcdvEcN0cud5pvqAF
+    48kPOjpw5GeTfJWG4IA+Dt8OjOqQLy5IZPeQJ3U64n2yBTzVPDzzDuzsqxQB6oA7
+    M54zxZkzrQhHDdmdRaVoHIcLmCzy/lqJKpbXddZ6qs4vmyfXL0igA2HVAADeVlLc
+    3aYsui204EsT+6HIlOE59IOSOmg2SewPC86NCksmWKAOPOZqnDtBlQHVcPZauGjk
+    /b+nfp2+G5zZEFZJS0N31QLyZvsXQzqfSwjQjePFdqZwzpBVevlPZ1eaMnOlyNsC
+    AwEAAQ==
+    -----END PUBLIC KEY-----
+    """
 
   static let rsaPrivate = """
     -----BEGIN PRIVATE KEY-----

@@ -33,13 +33,14 @@ struct DPoPProverTests {
 
   private static func stack(_ transport: ScriptedTransport, _ prover: DPoPProver) throws -> TransportNetworkStack {
     var configuration = StackConfiguration(interceptors: [
-      try .bearer("hidden-token", for: "https://api.example"), prover,
+      try .apiKey(
+        "hidden-token", header: "Authorization", prefix: "DPoP ", origins: [Origin("https://api.example")]), prover,
     ])
     configuration.signers = [prover]
     return TransportNetworkStack(transport: transport, configuration: configuration)
   }
 
-  @Test("A proof names the request and the token, and the token is sent as DPoP")
+  @Test("A proof names the request and the token")
   func proof() async throws {
     let transport = ScriptedTransport(repeatingLast: .respond(status: 200))
     let stack = try Self.stack(transport, try Self.prover())
@@ -68,6 +69,88 @@ struct DPoPProverTests {
     await #expect(throws: HTTPFetchError<any Error>.self) { try await stack.fetch(.get("https://api.example/3")) }
     let nonces = try transport.requests.map { try Self.claims($0.resourceRequest).nonce }
     #expect(nonces == [nil, "n1", "n1", "n1"])
+  }
+
+  @Test(
+    "A demand for a nonce is found in every challenge, as a token and as a string",
+    arguments: [
+      [#"DPoP error="use_dpop_nonce""#], ["DPoP error=use_dpop_nonce"],
+      [#"Bearer realm="a""#, #"DPoP algs="ES256", error="use_dpop_nonce""#],
+      [#"Bearer realm="a", DPoP error="use_dpop_nonce""#],
+    ])
+  func challenges(values: [String]) async throws {
+    var headers: HTTPFields = [try #require(HTTPField.Name("DPoP-Nonce")): "n1"]
+    for value in values { headers.append(HTTPField(name: .wwwAuthenticate, value: value)) }
+    let transport = ScriptedTransport([.respond(status: .unauthorized, headers: headers), .respond(status: 200)])
+    _ = try await Self.stack(transport, Self.prover()).fetch(.get("https://api.example/"))
+    #expect(try transport.requests.map { try Self.claims($0.resourceRequest).nonce } == [nil, "n1"])
+  }
+
+  /// Returns a stack whose tokens are `token-1`, `token-2` and so on, and the numbers of the tokens that it asked for.
+  private static func refreshing(
+    _ transport: ScriptedTransport, _ prover: DPoPProver?, type: String = "DPoP"
+  ) throws -> (stack: TransportNetworkStack, asked: EventRecorder<Void>) {
+    let asked = EventRecorder<Void>()
+    let authenticator = try BearerAuthenticator(origins: [Origin("https://api.example")]) { _ in
+      asked.record(())
+      return try AccessToken(Secret("token-\(asked.events.count)"), type: type)
+    }
+    var configuration = StackConfiguration(interceptors: [authenticator])
+    if let prover {
+      configuration.interceptors.append(prover)
+      configuration.signers = [prover]
+    }
+    return (TransportNetworkStack(transport: transport, configuration: configuration), asked)
+  }
+
+  @Test("A refused token is refreshed, and a demand for a nonce does not refresh it")
+  func refresh() async throws {
+    let name = try #require(HTTPField.Name("DPoP-Nonce"))
+    let ask = ScriptedTransport.Step.respond(
+      status: .unauthorized, headers: [.wwwAuthenticate: #"DPoP error="use_dpop_nonce""#, name: "n1"])
+    let refusal = ScriptedTransport.Step.respond(
+      status: .unauthorized, headers: [.wwwAuthenticate: #"DPoP error="invalid_token""#])
+    let transport = ScriptedTransport([
+      ask, .respond(status: 200), refusal, .respond(status: 200), refusal, refusal,
+    ])
+    let (stack, asked) = try Self.refreshing(transport, try Self.prover())
+    _ = try await stack.fetch(.get("https://api.example/1"))
+    #expect(asked.events.count == 1)
+    _ = try await stack.fetch(.get("https://api.example/2"))
+    #expect(asked.events.count == 2)
+    // The second refusal of a call is final.
+    await #expect(throws: HTTPFetchError<any Error>.self) { try await stack.fetch(.get("https://api.example/3")) }
+    let sent = transport.requests.map { $0.resourceRequest.fields["authorization"] }
+    #expect(sent == [1, 1, 1, 2, 2, 3].map { "DPoP token-\($0)" })
+  }
+
+  @Test("A token that is refused after a demand for a nonce, in the same call, is refreshed")
+  func nonceThenRefusal() async throws {
+    let name = try #require(HTTPField.Name("DPoP-Nonce"))
+    let transport = ScriptedTransport([
+      .respond(status: .unauthorized, headers: [.wwwAuthenticate: "DPoP error=use_dpop_nonce", name: "n1"]),
+      .respond(status: .unauthorized, headers: [.wwwAuthenticate: #"DPoP error="invalid_token""#]),
+      .respond(status: 200),
+    ])
+    let (stack, asked) = try Self.refreshing(transport, try Self.prover())
+    _ = try await stack.fetch(.get("https://api.example/"))
+    #expect(asked.events.count == 2)
+    let sent = transport.requests.map { $0.resourceRequest.fields["authorization"] }
+    #expect(sent == ["DPoP token-1", "DPoP token-1", "DPoP token-2"])
+  }
+
+  @Test("A token is sent with the scheme of its type, and a bound one not without a proof")
+  func types() async throws {
+    let transport = ScriptedTransport(repeatingLast: .respond(status: 200))
+    _ = try await Self.refreshing(transport, try Self.prover(), type: "bearer").stack
+      .fetch(.get("https://api.example/"))
+    let sent = try #require(transport.requests.first?.resourceRequest)
+    #expect(sent.fields["authorization"] == "Bearer token-1" && sent.fields["dpop"] != nil)
+    let error = try await #require(throws: HTTPFetchError<any Error>.self) {
+      try await Self.refreshing(transport, nil).stack.fetch(.get("https://api.example/"))
+    }
+    #expect(error.code == .invalidHeader && error.hint != nil && !"\(error)".contains("token-1"))
+    #expect(transport.requests.count == 1)
   }
 
   @Test("Calls at the same time all get the nonce that the server asks for")

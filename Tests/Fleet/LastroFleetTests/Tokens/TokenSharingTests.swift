@@ -184,6 +184,14 @@ struct TokenSharingTests {
     #expect(sharing.decide(replacing: nil, record, at: .seconds(101)) != .wait(.seconds(1)))
   }
 
+  @Test("A shared token keeps its type, and a record without one has a Bearer token")
+  func types() throws {
+    var pair = TokenRecord.Pair(try AccessToken("a", type: "DPoP"), at: 0)
+    #expect(pair.token(at: 0)?.type == "DPoP")
+    pair.type = nil
+    #expect(pair.token(at: 0)?.type == "Bearer")
+  }
+
   @Test("A lease that ends too late by the store's clock blocks the others for no longer than a lease")
   func wrongClock() throws {
     var record = TokenRecord(name: "api")
