@@ -6,7 +6,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Access tokens")
+@Suite("Access tokens", .timeLimit(.minutes(15)))
 struct AccessTokenTests {
   @Test("The token types Bearer and DPoP are accepted in any case, and no other type")
   func types() throws {
