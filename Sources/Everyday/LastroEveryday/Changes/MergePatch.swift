@@ -90,15 +90,9 @@ extension MergePatch.Change: ExpressibleByStringLiteral, ExpressibleByIntegerLit
 extension RequestBody {
   /// Returns a body of type `application/merge-patch+json` (RFC 7396).
   ///
+  /// - Parameter patch: a ``MergePatch``, or a model whose properties are the members to set.
   /// - Throws: the errors of the encoder, which is the stack's within a call.
-  public static func mergePatch(_ patch: MergePatch) throws -> RequestBody {
+  public static func mergePatch(_ patch: some Encodable & Sendable) throws -> RequestBody {
     try json(patch).ofType("application/merge-patch+json")
-  }
-
-  /// Returns a body of type `application/merge-patch+json` from a model whose properties are the members to set.
-  ///
-  /// - Throws: the errors of the encoder, which is the stack's within a call.
-  public static func mergePatch(_ model: some Encodable & Sendable) throws -> RequestBody {
-    try json(model).ofType("application/merge-patch+json")
   }
 }
