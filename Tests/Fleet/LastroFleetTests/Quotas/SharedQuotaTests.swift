@@ -194,19 +194,6 @@ struct SharedQuotaTests {
     #expect(!String(decoding: store.values[0], as: UTF8.self).contains(#""members":{}"#))
   }
 
-  @Test("An instance that returns after a long time reads the state, and earlier it relies on what it has seen")
-  func returnsLater() async throws {
-    for (pause, reads) in [(60, 0), (100, 1)] {
-      let one = try await instance(.fraction(of: 1), maximumWait: .zero)
-      await one.pacer.leave()
-      let before = (reads: store.reads, changes: store.changes)
-      clock.advance(by: .seconds(pause))
-      await #expect(throws: HTTPFetchError<any Error>.self) { try await one.call() }
-      #expect(await eventually { store.changes > before.changes })
-      #expect(store.reads == before.reads + reads, "\(pause)")
-    }
-  }
-
   @Test("Options that cannot be are refused")
   func options() throws {
     let pacer = try Pacer(perSecond: 10)
