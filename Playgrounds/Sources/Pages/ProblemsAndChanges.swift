@@ -7,7 +7,7 @@ import LastroEveryday
 import LastroTesting
 import Logging
 
-private struct Note: Codable, Sendable {
+private struct Chore: Codable, Sendable {
   var title: String
   var isDone: Bool
 }
@@ -54,9 +54,9 @@ private func update() async throws {
   ])
   // sample: update
   let url = "https://api.example.org/notes/7"
-  let answer = try await stack.update(.get(url, as: Note.self, or: ProblemDetails.self)) { note in
-    guard !note.isDone else { return nil }
-    return HTTPResource<Note, ProblemDetails>.put(url, json: Note(title: note.title, isDone: true))
+  let answer = try await stack.update(.get(url, as: Chore.self, or: ProblemDetails.self)) { chore in
+    chore.isDone
+      ? nil : HTTPResource<Chore, ProblemDetails>.put(url, json: Chore(title: chore.title, isDone: true))
   }
   print(answer?.value.title ?? "nothing to change")
   // end

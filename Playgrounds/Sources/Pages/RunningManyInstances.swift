@@ -77,7 +77,7 @@ private func identityFiles(_ engine: inout CurlConfiguration) {
   // end
 }
 
-private func workload(_ engine: inout CurlConfiguration) throws {
+private func spiffePeer(_ engine: inout CurlConfiguration) throws {
   // sample: peer
   engine.connection.tls.identity = TLSOptions.Identity(
     certificate: .file("/run/spiffe/svid.pem"), key: .file("/run/spiffe/svid_key.pem"))
@@ -129,7 +129,7 @@ extension Page {
     _ = try failover(stack, password: "hidden-p")
     _ = try sentinels(stack, password: "hidden-p")
     var engine = CurlConfiguration()
-    try workload(&engine)
+    try spiffePeer(&engine)
     stage.check("a SPIFFE ID is required", engine.connection.tls.peer != .hostName)
     identityFiles(&engine)
     await pushedIdentity(

@@ -5,7 +5,7 @@ import Lastro
 import LastroSigning
 import LastroTesting
 
-private struct Payment: Decodable, Sendable {
+private struct Booking: Decodable, Sendable {
   var id: String
 }
 
@@ -44,12 +44,12 @@ private func message(_ key: SigningKey, _ configuration: inout StackConfiguratio
 }
 
 private func payments(_ bankKey: String) throws -> (
-  ModelDecoding<[Payment], Data, ResourceResponse>, ErrorDecoding<TextAPIError, Data, ResourceResponse>
+  ModelDecoding<[Booking], Data, ResourceResponse>, ErrorDecoding<TextAPIError, Data, ResourceResponse>
 ) {
   // sample: verify
   let bank = try VerifyingKey(pem: bankKey)
   let verifier = try MessageVerifier(keys: ["bank-2026": bank], maximumAge: .seconds(120))
-  let payments = ModelDecoding<[Payment], Data, ResourceResponse>.json().verified(by: verifier)
+  let payments = ModelDecoding<[Booking], Data, ResourceResponse>.json().verified(by: verifier)
   let errors = ErrorDecoding<TextAPIError, Data, ResourceResponse>.text.verified(by: verifier)
   // end
   return (payments, errors)

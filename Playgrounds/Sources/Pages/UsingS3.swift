@@ -74,7 +74,7 @@ private func parts(
   // end
 }
 
-private func errors(
+private func failures(
   _ s3: some HTTPNetworkStack, _ completion: HTTPResource<NoContent, S3Error>
 ) async throws(HTTPFetchError<S3Error>) {
   // sample: errors
@@ -111,7 +111,7 @@ extension Page {
     let s3 = TransportNetworkStack(transport: transport, configuration: try configuration(Role()))
     try await objects(s3, path: path, name: "a b")
     try await parts(s3, key: "/big", path: path, size: 10, partSize: 4, count: 3)
-    try await errors(s3, HTTPResource(.post, "/big?uploadId=u", .s3Completion))
+    try await failures(s3, HTTPResource(.post, "/big?uploadId=u", .s3Completion))
     let sent = transport.requests.map { "\($0.head.method) \($0.head.path ?? "")" }
     for line in sent { say(line) }
     stage.check("the second page has the token", sent[1].hasSuffix("&continuation-token=t%2F1"))

@@ -9,8 +9,7 @@ extension HTTPNetworkStack {
   ///
   /// ```swift
   /// try await stack.update(.get("/notes/7", as: Note.self)) { note in
-  ///   guard !note.isDone else { return nil }
-  ///   return .put("/notes/7", json: note.done())
+  ///   note.isDone ? nil : HTTPResource.put("/notes/7", json: note.done(), as: Note.self)
   /// }
   /// ```
   ///
