@@ -88,10 +88,11 @@ struct RedisSentinelTests {
     let store = try RedisStore(
       addresses([sentinel.port]), dialer: engine, password: "hidden-p", timeout: .seconds(10))
     #expect(try await store.set("a", to: one, ifCurrently: nil, expiresAfter: .seconds(60)).bytes == one)
-    let wrong = try RedisStore(addresses([sentinel.port]), dialer: engine, password: "hidden-q")
+    let wrong = try RedisStore(addresses([sentinel.port]), dialer: engine, password: "hidden-q", timeout: .seconds(30))
     #expect(await failure(wrong)?.message.hasSuffix("user or password is missing or wrong") == true)
     let other = try RedisStore(
-      ["redis+sentinel://127.0.0.1:\(sentinel.port)/other"], dialer: engine, password: "hidden-p")
+      ["redis+sentinel://127.0.0.1:\(sentinel.port)/other"], dialer: engine, password: "hidden-p",
+      timeout: .seconds(30))
     #expect(await failure(other)?.message.hasSuffix("/other knows no primary of that name") == true)
   }
 
@@ -104,7 +105,8 @@ struct RedisSentinelTests {
         try await stream.write(.init((request.port == 26_379 ? place("10.0.0.7", "6380") : "-ERR\r\n").utf8))
       }
     }
-    let store = try RedisStore(["redis+sentinel://one/fleet"], dialer: dialer, password: "hidden-p")
+    let store = try RedisStore(
+      ["redis+sentinel://one/fleet"], dialer: dialer, password: "hidden-p", timeout: .seconds(30))
     #expect(await failure(store)?.message == "redis://10.0.0.7:6380 refused the operation: it replied with ERR")
     let all = commands.withLock { $0 }
     #expect(all.map { $0.contains("hidden-p") } == [false, true], "\(all)")
@@ -136,7 +138,8 @@ struct RedisSentinelTests {
     ]
     for (reply, code) in cases {
       let alone = try RedisStore(
-        ["redis+sentinel://one/fleet"], dialer: dialer { $0.port == 26_379 ? [reply] : ["+OK\r\n"] })
+        ["redis+sentinel://one/fleet"], dialer: dialer { $0.port == 26_379 ? [reply] : ["+OK\r\n"] },
+        timeout: .seconds(30))
       let error = await failure(alone)
       #expect(error?.code == code, "\(reply.debugDescription): \(String(describing: error))")
       let value = "*3\r\n" + bulk("x") + bulk("1800000000") + bulk("0")
@@ -145,7 +148,7 @@ struct RedisSentinelTests {
         dialer: dialer { request in
           if request.port == 6_380 { return [greeting(), value] }
           return request.host == "one" ? [reply] : [place("::1", "6380")]
-        })
+        }, timeout: .seconds(30))
       #expect(try await both.read("a").bytes == Array("x".utf8), "\(reply.debugDescription)")
     }
   }
@@ -183,7 +186,7 @@ struct RedisSentinelTests {
           return asked
         }
         return [place("two", "\(number)")]
-      })
+      }, timeout: .seconds(30))
     #expect(try await store.read("a").bytes == Array("x".utf8))
     #expect(asked.withLock { $0 } == 2)
   }
@@ -196,14 +199,16 @@ struct RedisSentinelTests {
         try peer.command("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
         #expect(await eventually { (try? peer.reply("CLUSTER", "INFO").contains("cluster_state:ok")) ?? false })
       }
-      let error = await failure(try RedisStore("redis://127.0.0.1:\(peer.port)", dialer: engine))
+      let error = await failure(
+        try RedisStore(["redis://127.0.0.1:\(peer.port)"], dialer: engine, timeout: .seconds(30)))
       #expect(
         error?.message.hasSuffix("it is part of a cluster, which is not supported") == true,
         "\(String(describing: error))")
       #expect(error?.code == .refused && error?.hint != nil)
     }
     for reply in ["MOVED 3999 127.0.0.1:6381", "ASK 3999 127.0.0.1:6381", "CROSSSLOT Keys in request", "CLUSTERDOWN"] {
-      let store = try RedisStore("redis://one", dialer: dialer { _ in [greeting(), "-\(reply)\r\n"] })
+      let store = try RedisStore(
+        ["redis://one"], dialer: dialer { _ in [greeting(), "-\(reply)\r\n"] }, timeout: .seconds(30))
       #expect(await failure(store)?.message.hasSuffix("it is part of a cluster, which is not supported") == true)
     }
   }

@@ -37,7 +37,7 @@ struct RedisStoreTests {
   @Test("A value is changed only if it is the expected one, and repeating a change is a success")
   func compareAndSet() async throws {
     let peer = try await RedisPeer.start()
-    let store = try RedisStore("redis://127.0.0.1:\(peer.port)", dialer: dialer)
+    let store = try RedisStore(["redis://127.0.0.1:\(peer.port)"], dialer: dialer, timeout: .seconds(30))
     #expect(try await store.read("a").bytes == nil)
     #expect(try await store.set("a", to: one, ifCurrently: nil, expiresAfter: .seconds(60)).bytes == one)
     #expect(try await store.set("a", to: one, ifCurrently: nil, expiresAfter: .seconds(60)).bytes == one)
@@ -52,7 +52,8 @@ struct RedisStoreTests {
   @Test("Keys have a prefix with a version, and expire")
   func keys() async throws {
     let peer = try await RedisPeer.start()
-    let store = try RedisStore(["redis://127.0.0.1:\(peer.port)"], dialer: dialer, prefix: "shop")
+    let store = try RedisStore(
+      ["redis://127.0.0.1:\(peer.port)"], dialer: dialer, prefix: "shop", timeout: .seconds(30))
     _ = try await store.set("a", to: one, ifCurrently: nil, expiresAfter: .seconds(1000))
     #expect(try peer.reply("KEYS", "*").hasPrefix("*1\r\n$8\r\nshop:1:a\r\n"))
     let left = try #require(Int(try peer.command("PTTL", "shop:1:a").dropFirst()))
@@ -66,7 +67,7 @@ struct RedisStoreTests {
   @Test("Binary values of any size up to a megabyte are returned unchanged")
   func binary() async throws {
     let peer = try await RedisPeer.start()
-    let store = try RedisStore("redis://127.0.0.1:\(peer.port)", dialer: dialer)
+    let store = try RedisStore(["redis://127.0.0.1:\(peer.port)"], dialer: dialer, timeout: .seconds(30))
     for count in [0, 1, 255, 1 << 20] {
       let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
       _ = try await store.set("size-\(count)", to: bytes, ifCurrently: nil, expiresAfter: .seconds(60))
@@ -77,7 +78,7 @@ struct RedisStoreTests {
   @Test("Of many instances that change a value at once, one succeeds; all use one connection")
   func pipelining() async throws {
     let peer = try await RedisPeer.start()
-    let store = try RedisStore("redis://127.0.0.1:\(peer.port)", dialer: dialer)
+    let store = try RedisStore(["redis://127.0.0.1:\(peer.port)"], dialer: dialer, timeout: .seconds(30))
     let winners = try await withThrowingTaskGroup(of: Bool.self) { group in
       for number in 0..<200 {
         group.addTask {
@@ -95,7 +96,7 @@ struct RedisStoreTests {
   @Test("A server that has forgotten the scripts gets them again")
   func flushedScripts() async throws {
     let peer = try await RedisPeer.start()
-    let store = try RedisStore("redis://127.0.0.1:\(peer.port)", dialer: dialer)
+    let store = try RedisStore(["redis://127.0.0.1:\(peer.port)"], dialer: dialer, timeout: .seconds(30))
     _ = try await store.set("a", to: one, ifCurrently: nil, expiresAfter: .seconds(60))
     try peer.command("SCRIPT", "FLUSH")
     #expect(try await store.read("a").bytes == one)
@@ -105,7 +106,7 @@ struct RedisStoreTests {
   @Test("A Unix socket works like a port")
   func unixSocket() async throws {
     let peer = try await RedisPeer.start()
-    let store = try RedisStore("unix:\(peer.socket)", dialer: dialer)
+    let store = try RedisStore(["unix:\(peer.socket)"], dialer: dialer, timeout: .seconds(30))
     _ = try await store.set("a", to: one, ifCurrently: nil, expiresAfter: .seconds(60))
     #expect(try await store.read("a").bytes == one)
   }
@@ -136,7 +137,7 @@ struct RedisStoreTests {
       "+set",
       "+time")
     let address = "redis://127.0.0.1:\(peer.port)"
-    let store = try RedisStore(address, dialer: dialer, user: "fleet", password: "hidden-p")
+    let store = try RedisStore([address], dialer: dialer, user: "fleet", password: "hidden-p", timeout: .seconds(30))
     _ = try await store.set("a", to: one, ifCurrently: nil, expiresAfter: .seconds(60))
     #expect(try await store.read("a").bytes == one)
 
@@ -147,7 +148,7 @@ struct RedisStoreTests {
         == "refused: \(address) refused the operation: user or password is missing or wrong"
         + " (check the parameters user and password)")
     #expect(error?.localizedDescription == error?.description)
-    let none = try RedisStore(address, dialer: dialer)
+    let none = try RedisStore([address], dialer: dialer, timeout: .seconds(30))
     let missing = await failure { () async throws(FleetStoreError) in try await none.read("a") }
     #expect(missing?.code == .refused)
     let other = try RedisStore(
@@ -159,7 +160,7 @@ struct RedisStoreTests {
   @Test("After a restart the store connects again, and while the server is down, operations fail as unreachable")
   func restart() async throws {
     let peer = try await RedisPeer.start()
-    let store = try RedisStore("redis://127.0.0.1:\(peer.port)", dialer: dialer)
+    let store = try RedisStore(["redis://127.0.0.1:\(peer.port)"], dialer: dialer, timeout: .seconds(30))
     _ = try await store.set("a", to: one, ifCurrently: nil, expiresAfter: .seconds(60))
     peer.stop()
     let error = await failure { () async throws(FleetStoreError) in try await store.read("a") }
@@ -242,7 +243,7 @@ struct RedisStoreTests {
   @Test("A store whose memory is full refuses changes and keeps what it has")
   func memory() async throws {
     let peer = try await RedisPeer.start("--maxmemory-policy", "noeviction")
-    let store = try RedisStore("redis://127.0.0.1:\(peer.port)", dialer: dialer)
+    let store = try RedisStore(["redis://127.0.0.1:\(peer.port)"], dialer: dialer, timeout: .seconds(30))
     _ = try await store.set("a", to: one, ifCurrently: nil, expiresAfter: .seconds(60))
     try peer.command("CONFIG", "SET", "maxmemory", "1")
     let error = await failure { () async throws(FleetStoreError) in
