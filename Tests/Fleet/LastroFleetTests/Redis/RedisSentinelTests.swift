@@ -52,7 +52,9 @@ struct RedisSentinelTests {
     let first = try await RedisPeer.start()
     let second = try await RedisPeer.start("--replicaof", "127.0.0.1 \(first.port)")
     #expect(await eventually { (try? first.reply("INFO", "replication").contains("state=online")) ?? false })
-    let sentinel = try await RedisPeer.startSentinel(of: first)
+    // With shorter times, a sentinel on a busy machine gives up a failover halfway, and undoes it.
+    let sentinel = try await RedisPeer.startSentinel(
+      of: first, "sentinel failover-timeout fleet 15000", "sentinel down-after-milliseconds fleet 3000")
     let dead = try Loopback.freePort()
     let store = try RedisStore(addresses([dead, sentinel.port]), dialer: engine, timeout: .seconds(30))
     #expect(try await store.set("a", to: one, ifCurrently: nil, expiresAfter: .seconds(600)).bytes == one)
