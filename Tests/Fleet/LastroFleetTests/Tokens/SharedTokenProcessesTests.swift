@@ -95,7 +95,7 @@ struct SharedTokenProcessesTests {
     try await Self.run(calls: 1, server: url, store: store)
     try await withThrowingTaskGroup { group in
       for process in 0..<Self.processes {
-        group.addTask {
+        group.addTask(executorPreference: ThreadPerJob()) {
           for round in 0..<(Self.kills / Self.processes) {
             let delay = 100_000 + (process * 7_919 + round * 104_729) % 900_000
             await #expect(processExitsWith: .signal(SIGKILL)) {
@@ -117,5 +117,14 @@ struct SharedTokenProcessesTests {
     }
     #expect(endpoint.needless == [])
     #expect(endpoint.refreshes >= 2, "\(endpoint.refreshes)")
+  }
+}
+
+/// Runs each job on a thread of its own. Swift Testing blocks the thread of a task that waits for another process, and the
+/// common pool has one thread for each processor: two such tasks would hold up all tests.
+private final class ThreadPerJob: TaskExecutor {
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    Thread.detachNewThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 }
