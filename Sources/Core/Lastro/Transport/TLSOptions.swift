@@ -151,7 +151,7 @@ public struct TLSOptions: Sendable, Hashable {
   public enum Peer: Sendable, Hashable {
     /// The host name or address of the connection (RFC 9525).
     case hostName
-    /// One of these SPIFFE IDs. They must have a path and belong to one trust domain, and there must be at least one;
+    /// A SPIFFE ID of this set. The IDs must have a path and belong to one trust domain, and there must be at least one;
     /// otherwise requests fail with `tls/invalid_tls_configuration`.
     case spiffe(Set<SPIFFEID>)
     /// Any SPIFFE ID of a workload in the trust domain of an ID, whose path does not matter.

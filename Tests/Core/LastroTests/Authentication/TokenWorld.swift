@@ -97,7 +97,7 @@ struct TokenWorld: BoundedWorld {
   private var expiry = Duration.zero
   /// The calls of the source that have not returned.
   private var running: Set<UInt64> = []
-  /// Those whose time has passed.
+  /// The running calls whose time has passed.
   private var overdue: Set<UInt64> = []
   private var failedAt: Duration?
   private var steps: [RefreshMachine.Step] = []

@@ -115,12 +115,15 @@ struct CacheClaimTests {
     #expect(try await results(fleet, [leader, call]).count == 2 && fleet.transfers == 2)
   }
 
+  /// Returns a fleet whose store responds while the gate is open.
+  private func fleet(behind gate: Watched<Bool>) -> CacheFleet {
+    CacheFleet(advances: false, pause: { _ = await gate.wait { $0 } }) { (_, _) throws(TransportError) in .answer(200) }
+  }
+
   @Test("No lease is written when no time is left, and a store that hangs delays a request no longer than it may wait")
   func bounded() async throws {
     let gate = Watched(true)
-    let fleet = CacheFleet(advances: false, pause: { _ = await gate.wait { $0 } }) { (_, _) throws(TransportError) in
-      .answer(200)
-    }
+    let fleet = fleet(behind: gate)
     let key = CacheKey(url: [1])
     let one = try #require(try fleet.instance().shared)
     let mark = await one.update([key])
@@ -140,9 +143,7 @@ struct CacheClaimTests {
   @Test("A request that ends while its lease is written leaves no lease behind")
   func abandoned() async throws {
     let gate = Watched(true)
-    let fleet = CacheFleet(advances: false, pause: { _ = await gate.wait { $0 } }) { (_, _) throws(TransportError) in
-      .answer(200)
-    }
+    let fleet = fleet(behind: gate)
     let key = CacheKey(url: [1])
     let one = try #require(try fleet.instance().shared)
     let mark = await one.update([key])
@@ -159,9 +160,7 @@ struct CacheClaimTests {
   @Test("A lease that the store writes only after it counts as lost is ended")
   func belated() async throws {
     let gate = Watched(true)
-    let fleet = CacheFleet(advances: false, pause: { _ = await gate.wait { $0 } }) { (_, _) throws(TransportError) in
-      .answer(200)
-    }
+    let fleet = fleet(behind: gate)
     let key = CacheKey(url: [1])
     let one = try #require(try fleet.instance().shared)
     let mark = await one.update([key])

@@ -13,7 +13,7 @@ struct SharedCacheSimulation {
   static let instances = 20
   static let seconds = 60
 
-  /// What fails in a run.
+  /// The faults of a run.
   struct Setting: Sendable {
     let name: String
     var isShared = true
