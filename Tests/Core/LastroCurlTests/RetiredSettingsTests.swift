@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Retired environment variables", .timeLimit(.minutes(15)))
 struct RetiredSettingsTests {
-  @Test("LASTRO_CARRIER is reported once in the log, however many engines are created")
+  @Test("LASTRO_CARRIER is reported once in the log, however many engines are created", .ownThread)
   func carrier() async {
     await #expect(processExitsWith: .success) {
       let entries = Lock<[RecordingLogHandler.Entry]>([])

@@ -8,7 +8,8 @@ package import Testing
 ///
 /// The pool that tests share has as many threads as the machine has processors. A few tests that compute for seconds
 /// without suspending block all of them, and connections of other tests exceed their time limits. On a thread of its
-/// own, such a test competes for the processors like any other thread.
+/// own, such a test competes for the processors like any other thread. A test that waits for another process needs one,
+/// too: Swift Testing reads what the process reports on the thread of the waiting task.
 package struct OwnThread: TestTrait, SuiteTrait, TestScoping {
   package var isRecursive: Bool { true }
 
@@ -23,12 +24,13 @@ package struct OwnThread: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == OwnThread {
-  /// Runs each case on its own thread. For tests that compute for a long time without suspending.
+  /// Runs each case on its own thread. For tests that compute for a long time without suspending, and for those that wait
+  /// for another process.
   package static var ownThread: Self { Self() }
 }
 
 /// An executor with a single thread, which runs the jobs of tasks in the order in which they are enqueued.
-private final class ThreadExecutor: TaskExecutor {
+package final class ThreadExecutor: TaskExecutor {
   private struct State {
     var jobs: [UnownedJob] = []
     var hasEnded = false
@@ -37,7 +39,8 @@ private final class ThreadExecutor: TaskExecutor {
   private let state = Mutex(State())
   private let wakeUps = DispatchSemaphore(value: 0)
 
-  init() {
+  /// Starts the thread, which runs until ``end()``.
+  package init() {
     let thread = Thread { [self] in run() }
     thread.name = "own-thread"
     // Debug builds have large stack frames.
@@ -45,14 +48,15 @@ private final class ThreadExecutor: TaskExecutor {
     thread.start()
   }
 
-  func enqueue(_ job: consuming ExecutorJob) {
+  /// Lets the thread run a job.
+  package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     state.withLock { $0.jobs.append(job) }
     wakeUps.signal()
   }
 
   /// Ends the thread after it has run the enqueued jobs.
-  func end() {
+  package func end() {
     state.withLock { $0.hasEnded = true }
     wakeUps.signal()
   }

@@ -105,7 +105,7 @@ struct EchoTests {
     try await writer.value
   }
 
-  @Test("Without a reader, received bytes stay with the peer, and the loop does not spin")
+  @Test("Without a reader, received bytes stay with the peer, and the loop does not spin", .ownThread)
   func unreadBytesStay() async {
     // The measurement covers all loops of the process, so it needs a process of its own.
     await #expect(processExitsWith: .success) { try await StreamLoopTime.whileNobodyReads() }

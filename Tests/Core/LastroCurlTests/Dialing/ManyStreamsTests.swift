@@ -90,7 +90,7 @@ struct ManyStreamsTests {
     other.close()
   }
 
-  @Test("Streams, dials, faults and released engines leave no descriptor and no thread behind")
+  @Test("Streams, dials, faults and released engines leave no descriptor and no thread behind", .ownThread)
   func nothingIsLeft() async {
     await #expect(processExitsWith: .success) {
       // The first round loads everything that is loaded only once.
@@ -101,7 +101,7 @@ struct ManyStreamsTests {
     }
   }
 
-  @Test("Dials that fail before they begin leave nothing behind, whatever their fixed resolution contains")
+  @Test("Dials that fail before they begin leave nothing behind, whatever their fixed resolution contains", .ownThread)
   func impossibleDials() async {
     await #expect(processExitsWith: .success) { try await StreamRound.playImpossible() }
   }

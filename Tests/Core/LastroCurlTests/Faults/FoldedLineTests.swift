@@ -14,7 +14,7 @@ import Testing
 @Suite("Faults: a folded line before the first field", .replayed, .timeLimit(.minutes(15)))
 struct FoldedLineTests {
   @Test(
-    "A fold before the first field fails its own request with a typed error, and no other",
+    "A fold before the first field fails its own request with a typed error, and no other", .ownThread,
     arguments: FoldedLine.allCases)
   func folded(_ place: FoldedLine) async {
     await #expect(processExitsWith: .success) { [place = place as FoldedLine] in

@@ -242,7 +242,7 @@ struct HTTP2FaultTests {
     #expect(server.requests.count == 1)
   }
 
-  @Test("Faults leave no descriptor and no thread behind")
+  @Test("Faults leave no descriptor and no thread behind", .ownThread)
   func leaks() async {
     await #expect(processExitsWith: .success) { [links = LinkKind.current as LinkKind] in
       func round() async throws {

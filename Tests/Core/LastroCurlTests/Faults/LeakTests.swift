@@ -12,7 +12,7 @@ import Testing
 /// no other test opens descriptors.
 @Suite("Faults: leaks", .timeLimit(.minutes(15)))
 struct LeakTests {
-  @Test("Faults, cancellations and released engines leave no descriptor, thread or task behind")
+  @Test("Faults, cancellations and released engines leave no descriptor, thread or task behind", .ownThread)
   func nothingIsLeft() async {
     await #expect(processExitsWith: .success) {
       // The first round loads everything that is loaded only once: the state of the resolver and of OpenSSL, and
@@ -26,7 +26,7 @@ struct LeakTests {
     }
   }
 
-  @Test("A running engine keeps no connection after a fault")
+  @Test("A running engine keeps no connection after a fault", .ownThread)
   func engineStays() async {
     await #expect(processExitsWith: .success) {
       let engine = try CurlTransport()

@@ -4,12 +4,13 @@ import Glibc
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 /// A process may end while loops still run. OpenSSL must stay usable until the last moment.
 @Suite("Process exit", .timeLimit(.minutes(15)))
 struct ProcessExitTests {
-  @Test("OpenSSL still works in atexit handlers that run after OpenSSL's own would have run")
+  @Test("OpenSSL still works in atexit handlers that run after OpenSSL's own would have run", .ownThread)
   func openSSLStays() async {
     await #expect(processExitsWith: .exitCode(7)) {
       // Handlers run in the reverse order of their registration. OpenSSL registers its handler at first use.

@@ -14,7 +14,7 @@ import Testing
 /// seeds. `LASTRO_SOAK` of the environment is the duration in minutes; without it, a few rounds run.
 @Suite("Faults: soak", .timeLimit(.minutes(SoakTime.minutes + 15)))
 struct SoakTests {
-  @Test("Every request is accounted for, and memory and descriptors return to their initial level")
+  @Test("Every request is accounted for, and memory and descriptors return to their initial level", .ownThread)
   func soak() async throws {
     let directory = try PeerDirectory()
     // The soak runs in a process of its own, in which no other test allocates memory.

@@ -127,7 +127,7 @@ struct LoadPeerTests {
     return (descriptors, names.filter { $0.hasPrefix("lastro-loop") }.count)
   }
 
-  @Test("Fetches, cancellations and dropped stacks leave no descriptor or thread behind")
+  @Test("Fetches, cancellations and dropped stacks leave no descriptor or thread behind", .ownThread)
   func leaks() async throws {
     let port = try Peers.nginx.ports.plain
     // The test runs in a process of its own, because other suites open and close descriptors meanwhile.

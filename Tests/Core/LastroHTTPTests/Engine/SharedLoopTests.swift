@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Engines on one event loop", .timeLimit(.minutes(15)))
 struct SharedLoopTests {
-  @Test("A thousand transports run on one thread")
+  @Test("A thousand transports run on one thread", .ownThread)
   func threads() async {
     // In a process of its own, in which no other test starts loops.
     await #expect(processExitsWith: .success) {

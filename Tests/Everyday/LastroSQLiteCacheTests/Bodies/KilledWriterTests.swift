@@ -7,6 +7,7 @@ import Lastro
 import LastroEveryday
 import LastroSQLiteCache
 import LastroSupport
+import TestSupport
 import Testing
 
 @Suite("Processes killed while they store responses", .timeLimit(.minutes(15)))
@@ -32,7 +33,7 @@ struct KilledWriterTests {
     return whole
   }
 
-  @Test("A kill at any step of writing leaves no partial response", arguments: BodyFiles.Step.allCases)
+  @Test("A kill at any step of writing leaves no partial response", .ownThread, arguments: BodyFiles.Step.allCases)
   func steps(step: BodyFiles.Step) async throws {
     let folder = SQLiteCacheStoreTests.Folder()
     let path = folder.path
@@ -60,7 +61,7 @@ struct KilledWriterTests {
     #expect(try await Self.check(folder) == (step == .inserted ? 2 : 4))
   }
 
-  @Test("A kill at any moment leaves no partial response", arguments: 0..<kills)
+  @Test("A kill at any moment leaves no partial response", .ownThread, arguments: 0..<kills)
   func anyMoment(round: Int) async throws {
     let folder = SQLiteCacheStoreTests.Folder()
     let path = folder.path

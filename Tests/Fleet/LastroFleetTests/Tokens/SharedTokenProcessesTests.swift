@@ -11,6 +11,7 @@ import LastroSupport
 import LastroTesting
 import Logging
 import PeerSupport
+import TestSupport
 import Testing
 
 /// Processes that share a token, are killed at random moments and start again.
@@ -95,7 +96,10 @@ struct SharedTokenProcessesTests {
     try await Self.run(calls: 1, server: url, store: store)
     try await withThrowingTaskGroup { group in
       for process in 0..<Self.processes {
-        group.addTask(executorPreference: ThreadPerJob()) {
+        // Else two waits for processes would hold up all tests; see the trait `ownThread`.
+        let thread = ThreadExecutor()
+        group.addTask(executorPreference: thread) {
+          defer { thread.end() }
           for round in 0..<(Self.kills / Self.processes) {
             let delay = 100_000 + (process * 7_919 + round * 104_729) % 900_000
             await #expect(processExitsWith: .signal(SIGKILL)) {
@@ -117,14 +121,5 @@ struct SharedTokenProcessesTests {
     }
     #expect(endpoint.needless == [])
     #expect(endpoint.refreshes >= 2, "\(endpoint.refreshes)")
-  }
-}
-
-/// Runs each job on a thread of its own. Swift Testing blocks the thread of a task that waits for another process, and the
-/// common pool has one thread for each processor: two such tasks would hold up all tests.
-private final class ThreadPerJob: TaskExecutor {
-  func enqueue(_ job: consuming ExecutorJob) {
-    let job = UnownedJob(job)
-    Thread.detachNewThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 }

@@ -30,7 +30,7 @@ struct SharedLoopDialerTests {
     return values
   }
 
-  @Test("A thousand WebSocket handshakes start one thread")
+  @Test("A thousand WebSocket handshakes start one thread", .ownThread)
   func webSockets() async {
     await #expect(processExitsWith: .success) {
       let sockets = try await SharedLoopDialerTests.makeThousand {
@@ -40,7 +40,7 @@ struct SharedLoopDialerTests {
     }
   }
 
-  @Test("A thousand meek dialers start one thread")
+  @Test("A thousand meek dialers start one thread", .ownThread)
   func meekDialers() async {
     await #expect(processExitsWith: .success) {
       let server = try MeekServer(try #require(URL(string: "http://meek.test/")))

@@ -13,7 +13,7 @@ import Testing
 
 @Suite("Nested tunnels: leaks", .timeLimit(.minutes(15)))
 struct NestedLeakTests {
-  @Test("TLS over meek over TLS leaves no stream and no descriptor behind, however it ends")
+  @Test("TLS over meek over TLS leaves no stream and no descriptor behind, however it ends", .ownThread)
   func nothingIsLeft() async {
     await #expect(processExitsWith: .success) {
       // The first round loads everything that is loaded only once.

@@ -8,7 +8,7 @@ import Testing
 @Suite("Loopback server: leaks", .timeLimit(.minutes(15)))
 struct LoopbackLeakTests {
   // In a separate process, because other tests in this process open descriptors at the same time.
-  @Test("50 servers leak no descriptor and no thread")
+  @Test("50 servers leak no descriptor and no thread", .ownThread)
   func fiftyServers() async {
     await #expect(processExitsWith: .success) {
       let root = try CertificateAuthority()
@@ -39,7 +39,7 @@ struct LoopbackLeakTests {
     }
   }
 
-  @Test("A server with many connections joins their threads while it runs")
+  @Test("A server with many connections joins their threads while it runs", .ownThread)
   func reaping() async throws {
     await #expect(processExitsWith: .success) {
       let server = try LoopbackServer { try $0.write("x") }
