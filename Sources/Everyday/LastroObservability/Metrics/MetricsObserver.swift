@@ -221,9 +221,11 @@ extension MetricsObserver {
   }
 }
 
+private let endingFields = ["Deprecation", "Sunset"].compactMap { HTTPField.Name($0) }
+
 extension ResourceResponse {
   /// Whether the response has the field of a deprecation (RFC 9745) or an end (RFC 8594), whatever its value.
   fileprivate var announcesEnd: Bool {
-    [HTTPField.Name("Deprecation"), HTTPField.Name("Sunset")].contains { $0.map { headerFields[$0] != nil } ?? false }
+    endingFields.contains { headerFields[$0] != nil }
   }
 }
