@@ -128,6 +128,7 @@ final class Exchange {
     firstByteAt = nil
     trailers = [:]
     dialBeganAt = nil
+    isOnReused = false
   }
 
   /// Puts the exchange into its final state.

@@ -55,6 +55,9 @@ final class HTTP2Call: ExchangeRunner {
     return true
   }
 
+  /// Records how much of the request was sent: nothing if its head was not.
+  private func recordSent(_ bodyBytes: Int64) { exchange.sentBytes = exchange.requestSent ? headBytes + bodyBytes : 0 }
+
   // MARK: Receiving
 
   func received(interim head: ResponseHead) {
@@ -150,7 +153,7 @@ final class HTTP2Call: ExchangeRunner {
 
   /// Handles the end of the stream.
   func closed(_ ending: HTTP2Ending) {
-    exchange.sentBytes = headBytes + Int64(exchange.upload.offset)
+    recordSent(Int64(exchange.upload.offset))
     stream = nil
     restDueAt = .max
     switch ending {
@@ -191,7 +194,7 @@ final class HTTP2Call: ExchangeRunner {
 
   private func resetStream(_ code: LastroHTTP.HTTP2ErrorCode) {
     guard let stream else { return }
-    exchange.sentBytes = headBytes + (session.sentBytes(on: stream) ?? 0)
+    recordSent(session.sentBytes(on: stream) ?? 0)
     self.stream = nil
     multiplexer.close(stream, code)
   }
