@@ -11,8 +11,8 @@ package import HTTPTypes
 public struct AttemptLedger: Sendable {
   private struct Account: Sendable {
     var callID: UInt64
-    let method: HTTPRequest.Method?
-    let url: String?
+    var method: HTTPRequest.Method?
+    var url: String?
     let redaction: Redaction
     let operation: String?
     let idempotencyKey: String?
@@ -60,6 +60,15 @@ public struct AttemptLedger: Sendable {
   func numbered(_ callID: UInt64) -> AttemptLedger {
     var result = self
     result.storage.value.callID = callID
+    return result
+  }
+
+  /// Returns the ledger with another last request.
+  ///
+  /// - Parameter url: its URL as it is shown.
+  func requesting(_ method: HTTPRequest.Method, _ url: String) -> AttemptLedger {
+    var result = self
+    (result.storage.value.method, result.storage.value.url) = (method, url)
     return result
   }
 

@@ -48,8 +48,8 @@ package final class CallTape: Sendable {
     var bytes = 0
     var transfers = 0
     var isSealed = false
-    /// The transfers whose bytes are not complete.
-    var cut: Set<Int> = []
+    /// The transfers whose bytes are left out, with the reasons.
+    var omissions: [Int: ReplayOmission] = [:]
   }
 
   let callID: UInt64
@@ -74,8 +74,10 @@ package final class CallTape: Sendable {
     state = Lock(State(clock: [call.start.wholeNanoseconds]))
   }
 
-  /// All events, and the transfers whose bytes are not complete.
-  var contents: (entries: [Entry], cut: Set<Int>) { state.withLock { ($0.entries, $0.cut) } }
+  /// All events, and the transfers whose bytes are left out, with the reasons.
+  var contents: (entries: [Entry], omissions: [Int: ReplayOmission]) {
+    state.withLock { ($0.entries, $0.omissions) }
+  }
 
   // MARK: The pipeline
 
@@ -136,9 +138,9 @@ package final class CallTape: Sendable {
     return TransferTape(self, number)
   }
 
-  fileprivate func leaveOut(_ transfer: Int) {
+  fileprivate func leaveOut(_ transfer: Int, _ reason: ReplayOmission) {
     state.withLock { state in
-      if !state.isSealed { state.cut.insert(transfer) }
+      if !state.isSealed { state.omissions[transfer] = reason }
     }
   }
 
@@ -146,10 +148,10 @@ package final class CallTape: Sendable {
     state.withLock { state in
       guard !state.isSealed else { return }
       guard state.entries.count < Self.maximumEvents, state.bytes + event.byteCount <= maximumBytes else {
-        state.cut.insert(transfer)
+        state.omissions[transfer] = .tooLarge
         return
       }
-      guard !state.cut.contains(transfer) else { return }
+      guard state.omissions[transfer] == nil else { return }
       state.bytes += event.byteCount
       state.entries.append(.link(transfer: transfer, link: link, at: time, event))
     }
@@ -175,7 +177,7 @@ package final class TransferTape: Sendable {
   package var isOver: Bool { call.isSealed }
 
   /// Leaves out the bytes of the transfer, which cannot be performed again.
-  package func leaveOut() { call.leaveOut(number) }
+  package func leaveOut(_ reason: ReplayOmission) { call.leaveOut(number, reason) }
 
   /// Returns whether another transfer belongs to the same call.
   package func isOfSameCall(as other: TransferTape) -> Bool { call === other.call }

@@ -6,8 +6,8 @@ internal import HTTPTypes
 extension CallTrace {
   /// Creates the trace of a call from its tape. From here on, nothing contains a secret that Lastro knows of.
   init(_ tape: CallTape) {
-    let (entries, cut) = tape.contents
-    var writer = TraceWriter(tape, entries, cut)
+    let (entries, omissions) = tape.contents
+    var writer = TraceWriter(tape, entries, omissions)
     self.init(head: TraceHead(tape), events: writer.events())
   }
 }
@@ -47,8 +47,8 @@ private struct TraceWriter {
   let redaction: Redaction
   /// The same redaction, which keeps lengths.
   let filling: Redaction
-  /// The transfers whose bytes are left out.
-  var cut: Set<Int>
+  /// The transfers whose bytes are left out, with the reasons.
+  var omissions: [Int: ReplayOmission]
   /// The origin of the engine's times.
   let base: Int64
   /// The masked bytes by the index of their entry.
@@ -67,10 +67,10 @@ private struct TraceWriter {
     var isSent: Bool
   }
 
-  init(_ tape: CallTape, _ entries: [CallTape.Entry], _ cut: Set<Int>) {
+  init(_ tape: CallTape, _ entries: [CallTape.Entry], _ omissions: [Int: ReplayOmission]) {
     self.tape = tape
     self.entries = entries
-    self.cut = cut
+    self.omissions = omissions
     var redaction = Redaction.standard.adding(tape.plan.options)
     var base: Int64?
     for entry in entries {
@@ -173,7 +173,7 @@ private struct TraceWriter {
       answer.response.facts.bodyCut == nil,
       request?.options.requiresBody == false, let empty = TraceMask.emptyGzip(ofCount: count)
     else {
-      cut.insert(transfer)
+      omissions[transfer] = .compressed
       return nil
     }
     return empty
@@ -225,10 +225,10 @@ private struct TraceWriter {
     case .transfer(let number):
       var event = TraceEvent(.transfer)
       event.transfer = number
-      if cut.contains(number) { event.isCut = true }
+      event.omission = omissions[number]
       return event
     case .link(let transfer, let link, let time, let event):
-      return cut.contains(transfer) ? nil : self.event(event, at: index, transfer, link, time)
+      return omissions[transfer] != nil ? nil : self.event(event, at: index, transfer, link, time)
     case .pipeline(let event, let clock): return self.event(event, clock, at: index)
     }
   }

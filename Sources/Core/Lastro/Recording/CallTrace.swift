@@ -156,8 +156,8 @@ package struct TraceEvent: Sendable, Codable, Equatable {
   package var enqueued: Int64?
   package var started: Int64?
   package var isClean: Bool?
-  /// Whether the bytes of the transfer are not in the trace.
-  package var isCut: Bool?
+  /// The reason why the bytes of the transfer are not in the trace; `nil` if they are.
+  package var omission: ReplayOmission?
   var random: UInt64?
   var tokens: Int?
   var delay: Int64?
@@ -176,7 +176,7 @@ package struct TraceEvent: Sendable, Codable, Equatable {
 
   enum CodingKeys: String, CodingKey {
     case event, clock, attempt, hop, at, transfer, link, pieces = "bytes", frames, request, answer, error, facts
-    case used = "connection", settings, enqueued, started, isClean = "clean", isCut = "cut", random, tokens
+    case used = "connection", settings, enqueued, started, isClean = "clean", omission = "left_out", random, tokens
     case delay = "delay_ns", source, quotaLeft = "quota_left", retryEnd = "retry_end", outcome, acknowledged, queued
     case acknowledgedAt = "acknowledged_at", text, ledger, ledgerJson = "ledger_json"
   }

@@ -47,16 +47,16 @@ package struct FramePiece: Sendable, Equatable {
 package struct SessionNote: Sendable, Codable, Equatable {
   /// The numbers and values of the server's settings; `nil` before they have arrived.
   package var settings: [[Int]]?
-  /// Whether the server has acknowledged the client's settings.
-  package var isAcknowledged: Bool
+  /// The number of SETTINGS of the client that the server has not acknowledged.
+  package var unacknowledged: Int
   /// The number of body bytes that the server accepts on the connection.
   package var window: Int
   /// The time at which bytes were last received, on the engine's clock.
   package var heardAt: Int64
 
-  enum CodingKeys: String, CodingKey { case settings, isAcknowledged = "acknowledged", window, heardAt = "heard_at" }
+  enum CodingKeys: String, CodingKey { case settings, unacknowledged, window, heardAt = "heard_at" }
 
-  package init(settings: [[Int]]?, isAcknowledged: Bool, window: Int, heardAt: Int64) {
-    (self.settings, self.isAcknowledged, self.window, self.heardAt) = (settings, isAcknowledged, window, heardAt)
+  package init(settings: [[Int]]?, unacknowledged: Int, window: Int, heardAt: Int64) {
+    (self.settings, self.unacknowledged, self.window, self.heardAt) = (settings, unacknowledged, window, heardAt)
   }
 }

@@ -60,6 +60,8 @@ package struct EngineNote: Sendable, Codable, Equatable {
   package var userAgent: String?
   package var sendsAccept: Bool
   package var decompresses: Bool
+  /// Whether large uploads wait for 100 (Continue): not after the server has ignored or refused that.
+  package var mayExpect: Bool
   package var maximumHeadBytes: Int
   package var maximumHeaderFields: Int
   package var maximumInterimResponses: Int
@@ -89,18 +91,21 @@ package struct EngineNote: Sendable, Codable, Equatable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case userAgent = "user_agent", sendsAccept = "sends_accept", decompresses, maximumHeadBytes = "maximum_head_bytes"
+    case userAgent = "user_agent", sendsAccept = "sends_accept", decompresses, mayExpect = "may_expect",
+      maximumHeadBytes = "maximum_head_bytes"
     case maximumHeaderFields = "maximum_header_fields", maximumInterimResponses = "maximum_interim_responses"
     case maximumContentCodings = "maximum_content_codings", maximumDecompressionRatio = "maximum_decompression_ratio"
     case streamBufferBytes = "stream_buffer_bytes", idleConnections = "idle_connections", http2
   }
 
   package init(
-    userAgent: String?, sendsAccept: Bool, decompresses: Bool, maximumHeadBytes: Int, maximumHeaderFields: Int,
+    userAgent: String?, sendsAccept: Bool, decompresses: Bool, mayExpect: Bool, maximumHeadBytes: Int,
+    maximumHeaderFields: Int,
     maximumInterimResponses: Int, maximumContentCodings: Int, maximumDecompressionRatio: Int, streamBufferBytes: Int,
     idleConnections: Int, http2: HTTP2
   ) {
     (self.userAgent, self.sendsAccept, self.decompresses) = (userAgent, sendsAccept, decompresses)
+    self.mayExpect = mayExpect
     (self.maximumHeadBytes, self.maximumHeaderFields) = (maximumHeadBytes, maximumHeaderFields)
     (self.maximumInterimResponses, self.maximumContentCodings) = (maximumInterimResponses, maximumContentCodings)
     self.maximumDecompressionRatio = maximumDecompressionRatio

@@ -91,7 +91,7 @@ struct TraceMask {
     var position = start
     while position < bytes.count {
       let line = bytes[position...].prefix(Self.chunkLineBytes).firstIndex(of: Self.lineFeed)
-      guard let line else { return min(bytes.count, position + Self.badLineBytes) }
+      guard let line else { return min(bytes.count, position + Self.badLineBytes + 1) }
       let digits = bytes[position..<line].prefix { Self.isHexDigit($0) }
       guard let size = Int(String(decoding: digits, as: UTF8.self), radix: 16),
         bytes[digits.endIndex...line].first.map({ ";\r\n \t".utf8.contains($0) }) == true

@@ -154,6 +154,7 @@ final class HTTP2Call: ExchangeRunner {
   /// Handles the end of the stream.
   func closed(_ ending: HTTP2Ending) {
     recordSent(Int64(exchange.upload.offset))
+    if case .lost(let loss) = ending { (multiplexer.connection.link as? TapedLink)?.noteLoss(loss, of: exchange) }
     stream = nil
     restDueAt = .max
     switch ending {

@@ -78,14 +78,13 @@ extension HostPool {
     // If the dial was cancelled in the meantime, its link is closed already.
     guard let index = dials.firstIndex(where: { $0.id == id }), let link = dials[index].link else { return }
     let number = dials.remove(at: index).number
-    let areTaped = TransferTape.areUsed.load(ordering: .relaxed)
+    let isTaped = TransferTape.areUsed.load(ordering: .relaxed)
     let connection = HTTPConnection(
-      areTaped ? TapedLink(link, openedAt: engine.now) : link, host: self, now: engine.now)
+      isTaped ? TapedLink(link, openedAt: engine.now) : link, host: self, now: engine.now)
     do throws(TransportError) {
       try startSession(on: connection, dial: number)
     } catch {
       connection.closeInOrder()
-      if areTaped { recordFailure(error) }
       report(error, .wasted(dial: number))
     }
   }
@@ -111,17 +110,17 @@ extension HostPool {
   private func failed(_ id: UInt64, _ error: TransportError) {
     guard let index = dials.firstIndex(where: { $0.id == id }) else { return }
     let dial = dials.remove(at: index)
-    if TransferTape.areUsed.load(ordering: .relaxed) { recordFailure(error) }
     report(error, .failed(dial: dial.number, isLate: dial.isLimited && error.code == .connectTimeout))
   }
 
-  /// Records a failed dial on the tapes of the requests that wait for one.
-  private func recordFailure(_ error: TransportError) {
-    for exchange in engine.exchanges.all where exchange.host === self && exchange.isWaiting {
-      guard let tape = exchange.job.request.tape else { continue }
+  /// Fails an exchange that waited for a connection, with the error of the latest dial.
+  func failDial(of exchange: Exchange) {
+    let error = dialError ?? .goneBeforeSending
+    if let tape = exchange.job.request.tape {
       exchange.recordBeginning(on: tape)
       tape.note(.dialFailed(error), at: engine.now)
     }
+    conclude(exchange, error)
   }
 
   private func report(_ error: TransportError, _ event: HostMachine.Event) {

@@ -95,7 +95,7 @@ package final class HostPool {
       exchange.dialBeganAt = engine.now
       engine.scheduleCheck(of: exchange)
     case .fail(let request):
-      if let exchange = engine.exchanges[request] { conclude(exchange, dialError ?? .goneBeforeSending) }
+      if let exchange = engine.exchanges[request] { failDial(of: exchange) }
     case .endDrain(let request):
       if let exchange = engine.exchanges[request] { conclude(exchange, .cancelled(requestSent: true)) }
     case .becameIdle(let connection): engine.connections[connection].map(engine.becameIdle)

@@ -27,6 +27,8 @@ final class HTTP2Tape {
     var route = Route.none
     /// The number of payload bytes of the current frame so far.
     var offset = 0
+    /// The payload of the current frame, if it is SETTINGS, WINDOW_UPDATE or PING.
+    var payload: [UInt8] = []
 
     /// Whether a header block has begun, and more of its frames follow.
     var isWithinBlock: Bool {
@@ -45,22 +47,28 @@ final class HTTP2Tape {
   private static let mostSettings = 32
   /// The number of bytes of a GOAWAY before its debug data.
   private static let goAwayBytes = 8
-  private static let firstWindow = 65_535
+  /// The window of a new connection (RFC 9113 §6.9.2).
+  static let firstWindow = 65_535
 
   private let receiving = HTTP2FrameReader(ofClient: false)
   private let sending = HTTP2FrameReader(ofClient: true)
   private var received = Direction(isSent: false)
   private var sent = Direction(isSent: true)
   private var streams: [Int32: Stream] = [:]
+  /// The number of streams that were opened so far.
+  private var openedStreams = 0
+  /// The tapes that got a part of the latest read.
+  private var readers: [TransferTape] = []
   /// The tapes of the calls that use the connection, one of each call.
   private var followers: [TransferTape] = []
   private var shares: [Share] = []
   private var settings: [Int: Int] = [:]
   private var hasSettings = false
-  private var isAcknowledged = false
+  /// The number of SETTINGS that were sent and not acknowledged.
+  private var unacknowledged = 0
   private var window = HTTP2Tape.firstWindow
-  /// The payload of a SETTINGS or WINDOW_UPDATE frame that is being received.
-  private var payload: [UInt8] = []
+  /// Whether a PING asks if the server is alive, and nothing has been received since.
+  private var isExamined = false
 
   /// - Parameter early: the bytes that arrived in the handshake.
   init(early: [UInt8]) {
@@ -71,7 +79,7 @@ final class HTTP2Tape {
   func note(heardAt: Int64) -> SessionNote {
     SessionNote(
       settings: hasSettings ? settings.sorted { $0.key < $1.key }.map { [$0.key, $0.value] } : nil,
-      isAcknowledged: isAcknowledged, window: window, heardAt: heardAt)
+      unacknowledged: unacknowledged, window: window, heardAt: heardAt)
   }
 
   /// The tapes of the calls that use the connection and have not ended.
@@ -110,15 +118,41 @@ final class HTTP2Tape {
     }
     if isSent { sent = direction } else { received = direction }
     defer { shares = [] }
-    return shares.filter { !$0.pieces.isEmpty }.map { ($0.tape, $0.pieces) }
+    let filled = shares.filter { !$0.pieces.isEmpty }
+    if !isSent {
+      readers = filled.map(\.tape)
+      if isExamined { leaveOutSilentStreams() }
+      isExamined = false
+    }
+    return filled.map { ($0.tape, $0.pieces) }
+  }
+
+  private func hasRead(_ tape: TransferTape) -> Bool { readers.contains { $0 === tape } }
+
+  /// Leaves out the transfers that got nothing of a read which showed that the server is alive.
+  private func leaveOutSilentStreams() {
+    for case let tape? in streams.values.map(\.tape) where !hasRead(tape) { tape.leaveOut(.sharedConnection) }
+  }
+
+  /// Leaves out a transfer whose connection was lost because of frames that its tape does not have.
+  func noteLoss(_ loss: HTTP2Loss, of tape: TransferTape) {
+    guard openedStreams > 1 else { return }
+    switch loss {
+    case .closed: return
+    case .violation(let violation):
+      // Other violations are those of the frames that were read last.
+      let counts: [HTTP2Violation.Kind] = [.controlFrames, .idleBytes, .unreadBytes]
+      if !counts.contains(violation.kind), hasRead(tape) { return }
+    case .unanswered: break
+    }
+    tape.leaveOut(.sharedConnection)
   }
 
   // MARK: Frames
 
   private func frameBegins(_ head: FramePiece.Head, _ direction: inout Direction, _ begin: (Int32) -> TransferTape?) {
     direction.head = head
-    direction.offset = 0
-    payload = []
+    (direction.offset, direction.payload) = (0, [])
     // A header block is routed as a whole.
     if head.type != HTTP2FrameType.continuation.rawValue {
       direction.route = route(head, isSent: direction.isSent, begin)
@@ -132,13 +166,14 @@ final class HTTP2Tape {
 
   /// Leaves out the transfers whose uploads share the connection's window with another one.
   private func leaveOutUploads(beside number: Int32) {
-    for (other, stream) in streams where other != number && !stream.sentEnd { stream.tape?.leaveOut() }
+    for (other, stream) in streams where other != number && !stream.sentEnd { stream.tape?.leaveOut(.sharedUpload) }
   }
 
   private func route(_ head: FramePiece.Head, isSent: Bool, _ begin: (Int32) -> TransferTape?) -> Route {
     if head.stream == 0 { return .all }
     if isSent, head.type == HTTP2FrameType.headers.rawValue, streams[head.stream] == nil {
       let tape = begin(head.stream)
+      openedStreams += 1
       streams[head.stream] = Stream(tape: tape)
       if let tape { follow(tape) }
     }
@@ -155,15 +190,19 @@ final class HTTP2Tape {
   }
 
   private func frameEnds(_ direction: Direction) {
-    let head = direction.head
+    let (head, payload) = (direction.head, direction.payload)
     switch HTTP2FrameType(rawValue: head.type) {
     case .resetStream: streams[head.stream] = nil
     case .headers, .data:
       guard head.flags & 1 != 0, streams[head.stream] != nil else { break }
       if direction.isSent { streams[head.stream]?.sentEnd = true } else { streams[head.stream]?.receivedEnd = true }
       if let stream = streams[head.stream], stream.sentEnd, stream.receivedEnd { streams[head.stream] = nil }
-    case .settings where !direction.isSent && head.flags & 1 != 0: isAcknowledged = true
-    case .settings where !direction.isSent:
+    case .settings where direction.isSent: if head.flags & 1 == 0 { unacknowledged += 1 }
+    case .settings where head.flags & 1 != 0: unacknowledged = max(0, unacknowledged - 1)
+    case .ping where direction.isSent:
+      // The answers to other PINGs only measure the bandwidth.
+      if head.flags & 1 == 0, direction.payload.allSatisfy({ $0 == 0 }) { isExamined = true }
+    case .settings:
       hasSettings = true
       for start in stride(from: 0, to: payload.count - 5, by: 6) {
         let number = Int(payload[start]) << 8 | Int(payload[start + 1])
@@ -180,7 +219,7 @@ final class HTTP2Tape {
 
   private func add(_ bytes: UnsafeRawBufferPointer, _ direction: inout Direction) {
     let type = HTTP2FrameType(rawValue: direction.head.type)
-    if !direction.isSent, type == .settings || type == .windowUpdate { payload += bytes }
+    if type == .settings || type == .windowUpdate || type == .ping { direction.payload += bytes }
     let kept = min(bytes.count, max(0, keptBytes(of: type, direction) - direction.offset))
     direction.offset += bytes.count
     var piece = FramePiece()

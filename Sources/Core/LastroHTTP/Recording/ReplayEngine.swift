@@ -76,10 +76,13 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
     set { time.withLock { $0 = max($0, newValue) } }
   }
 
-  package func perform(_ request: TransferRequest, number: Int) -> Result<TransferResponse, TransportError>? {
+  package func perform(
+    _ request: TransferRequest, number: Int
+  ) throws(ReplayOmission) -> Result<TransferResponse, TransportError> {
     guard let first = events[next...].firstIndex(where: { $0.transfer == number && $0.event == .began }),
       let enqueued = events[first].enqueued, let started = events[first].started
-    else { return nil }
+    else { throw .noConnection }
+    if waits(request, number, since: started) { throw .waited }
     // What happened to idle connections since the previous transfer.
     while next < first {
       if !clock.isVirtual, let at = events[next].at { now = Self.origin + min(at, enqueued, started) }
@@ -87,6 +90,7 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
       _ = manual.settle()
       next += 1
     }
+    network.mayExpect = events[first].settings?.mayExpect ?? true
     let begin = now
     let shift = clock.isVirtual ? now - (Self.origin + min(enqueued, started)) : 0
     warmUp(for: number, request, shift: shift)
@@ -101,7 +105,7 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
     guard job.answer.isGiven else {
       job.cancel()
       _ = manual.settle()
-      return nil
+      throw .unfinished
     }
     clock.advance(by: .nanoseconds(now - begin))
     do throws(TransportError) {
@@ -114,15 +118,27 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
     }
   }
 
+  /// Returns whether a transfer waited for the connection of another call, for longer than a dial may take here.
+  private func waits(_ request: TransferRequest, _ number: Int, since start: Int64) -> Bool {
+    guard let event = events[next...].first(where: { $0.transfer == number && $0.event == .used }),
+      let at = event.at, event.used?.isReused == true
+    else { return false }
+    let limit = [request.connectTimeout, request.idleTimeout].compactMap(\.self).min() ?? .seconds(1 << 30)
+    return .nanoseconds(at - start) >= limit
+  }
+
   /// Performs the recorded events of a transfer until its job is answered.
   ///
   /// - Parameter end: the time at which the transfer ended; `nil` if it may end at another time.
   private func deliver(_ number: Int, to job: EngineJob, until end: Int64?, shift: Int64) {
-    let own = events[next...].filter { $0.transfer == number }
-    for link in Set(own.filter { $0.event == .blocked }.compactMap(\.link)) { limited.insert(link) }
     while next < events.count, !job.answer.isGiven {
       let event = events[next]
-      guard let at = event.at, event.transfer == number || event.event == .closed else { break }
+      guard let at = event.at, concerns(event, number) else { break }
+      // It is noted with the first use of a connection, which comes before the limits of its time are looked at.
+      if event.event == .began {
+        next += 1
+        continue
+      }
       // What happened on the connection after the end of the transfer.
       if let end, at > end { break }
       // A dial fails before the limits of its time are looked at.
@@ -134,13 +150,31 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
       next += 1
       if event.event != .dialFailed { apply(next - 1, shift: shift) }
       // The end was read in the same turn as the frames before it.
-      if event.frames == nil || event.event != .read || !endsConnection(next, at: event) { _ = manual.settle() }
+      if !endsConnection(next, at: event), !continues(next, event) { _ = manual.settle() }
+    }
+  }
+
+  /// Returns whether an event belongs to a transfer, or to an earlier one, the rest of whose response is still read.
+  private func concerns(_ event: TraceEvent, _ number: Int) -> Bool { event.transfer.map { $0 <= number } ?? false }
+
+  /// Returns whether an event continues an event before it in the same turn: a write, or a look at what was delivered, after
+  /// the connection opened or wrote, or a further read.
+  private func continues(_ index: Int, _ event: TraceEvent) -> Bool {
+    guard index < events.count, events[index].at == event.at, events[index].transfer == event.transfer else {
+      return false
+    }
+    return switch event.event {
+    case .used, .sent: [.sent, .delivery].contains(events[index].event)
+    case .read: events[index].event == .read && events[index].link == event.link
+    default: false
     }
   }
 
   /// Returns whether an event is the end of a connection, at the time of an event before it.
   private func endsConnection(_ index: Int, at event: TraceEvent) -> Bool {
-    guard index < events.count, events[index].link == event.link, events[index].at == event.at else { return false }
+    guard event.event == .read, event.frames != nil, index < events.count, events[index].link == event.link,
+      events[index].at == event.at
+    else { return false }
     return events[index].event == .ended || events[index].event == .failed
   }
 
@@ -150,9 +184,6 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
       event.link == events[index].link && [.read, .ended, .failed].contains(event.event)
     }
   }
-
-  /// The links that accept only as many bytes as were recorded.
-  private var limited: Set<UInt64> = []
 
   /// Advances the clock. A virtual clock stops at each limit that passes.
   ///
@@ -185,7 +216,7 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
 
   /// Delivers what is left of a transfer after its head.
   private func drain(_ number: Int, shift: Int64) {
-    while next < events.count, let at = events[next].at, events[next].transfer == number {
+    while next < events.count, let at = events[next].at, concerns(events[next], number) {
       now = Self.origin + at + shift
       apply(next, shift: shift)
       _ = manual.settle()
@@ -206,7 +237,7 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
     case .used:
       guard link == nil, let number = event.link, let note = event.used else { break }
       guard let opened = network.open(number, note, wasUsed: note.isReused) else { break }
-      if opened.gate != nil { opened.limitFrames() } else if limited.contains(number) { opened.limitRoom() }
+      opened.limitRoom()
       report("connection \(number) to \(note.remoteAddress ?? "the server") opens")
     case .sent where event.frames != nil:
       link?.allow(event.frames ?? [])
@@ -228,7 +259,10 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
       link?.finish(with: .end(isClean: event.isClean ?? true))
     case .failed:
       // A write failed, but bytes or the end were read after it.
-      if link?.gate != nil, hasInput(after: index) { break }
+      if hasInput(after: index) {
+        if link?.gate == nil { link?.failWrites(with: event.error?.error ?? .goneBeforeSending) }
+        break
+      }
       report("the connection fails")
       link?.finish(with: .failed, event.error?.error ?? .goneBeforeSending)
     case .closed: link?.finish(with: .end(isClean: true))
@@ -258,6 +292,12 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
     var other = TransferRequest(head: request.head)
     other.head.method = .get
     other.head.headerFields = [:]
+    // A body takes up as much of the server's window as earlier bodies did.
+    let taken = HTTP2Tape.firstWindow - (note.session?.window ?? HTTP2Tape.firstWindow)
+    if taken > 0 {
+      other.head.method = .post
+      other.body = .raw([UInt8](repeating: 0, count: min(taken, HTTP2Tape.firstWindow)))
+    }
     let job = EngineJob(request: other, asks: .ordinary, own: nil, port: port)
     guard port.start(job) else { return }
     _ = manual.settle()
@@ -266,7 +306,7 @@ package final class ReplayEngine: CallReplay.Engine, @unchecked Sendable {
     _ = manual.settle()
     if !job.answer.isGiven { job.cancel() }
     _ = manual.settle()
-    opened?.limitFrames()
+    opened?.limitRoom()
   }
 }
 

@@ -27,22 +27,30 @@ struct ReplayGate {
 
   /// The number of SETTINGS that were sent and not acknowledged.
   private var openSettings = 0
+  /// The number of SETTINGS that were sent when the call was recorded, and not here.
+  private var missingSettings = 0
 
   /// Records an acknowledgement of settings.
   ///
-  /// - Returns: false if none is awaited.
+  /// - Returns: false if it is that of settings which were not sent here. One that no settings ask for is a fault of
+  ///   the server.
   mutating func acknowledgeSettings() -> Bool {
-    guard openSettings > 0 else { return false }
-    openSettings -= 1
+    if openSettings > 0 {
+      openSettings -= 1
+    } else if missingSettings > 0 {
+      missingSettings -= 1
+      return false
+    }
     return true
   }
 
   /// Ends the request before the call. From here on, heads and bodies wait.
   ///
-  /// - Parameter isAcknowledged: whether the settings were acknowledged before the call.
-  mutating func limit(isAcknowledged: Bool = false) {
+  /// - Parameter unacknowledged: the number of SETTINGS that were not acknowledged before the call.
+  mutating func limit(unacknowledged: Int) {
     isLimited = true
-    if isAcknowledged { openSettings = max(0, openSettings - 1) }
+    missingSettings = max(0, unacknowledged - openSettings)
+    openSettings = min(openSettings, unacknowledged)
     first = opened.last
     opened = []
   }
@@ -56,6 +64,7 @@ struct ReplayGate {
         heads += 1
         if let stream = frame.stream, !recorded.contains(stream) { recorded.append(stream) }
       }
+      if type == HTTP2FrameType.settings.rawValue, (frame.flags ?? 0) & 1 == 0 { missingSettings += 1 }
     }
     var isBody = isRecordingBody
     for frame in frames {
@@ -109,7 +118,10 @@ struct ReplayGate {
     start = []
     rest = head[..<3].reduce(0) { $0 << 8 | Int($1) }
     isBody = head[3] == HTTP2FrameType.data.rawValue
-    if head[3] == HTTP2FrameType.settings.rawValue, head[4] & 1 == 0 { openSettings += 1 }
+    if head[3] == HTTP2FrameType.settings.rawValue, head[4] & 1 == 0 {
+      openSettings += 1
+      if isLimited { missingSettings = max(0, missingSettings - 1) }
+    }
     guard head[3] == HTTP2FrameType.headers.rawValue else { return }
     if isLimited { heads = max(0, heads - 1) }
     let stream = Int32(bitPattern: head[5...].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } & 0x7FFF_FFFF)

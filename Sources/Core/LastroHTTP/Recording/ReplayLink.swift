@@ -20,8 +20,8 @@ final class ReplayLink: Link {
   var answersAlone = false
   /// The sending side of HTTP/2; `nil` over HTTP/1.1.
   private(set) var gate: ReplayGate?
-  /// Whether the server has acknowledged the settings before the call.
-  private let isAcknowledged: Bool
+  /// The number of the client's SETTINGS that the server has not acknowledged before the call.
+  private let unacknowledged: Int
 
   /// - Parameter wasUsed: whether the link carried other exchanges before it is opened here.
   init(_ link: TraceLink, wasUsed: Bool, on reactor: MemoryReactor) {
@@ -35,7 +35,7 @@ final class ReplayLink: Link {
       gate = ReplayGate()
     }
     self.facts = facts
-    isAcknowledged = link.session?.isAcknowledged ?? false
+    unacknowledged = link.session?.unacknowledged ?? 0
     verdict = link.verdict
     self.reactor = reactor
     descriptor = reactor.open(owner: ReplayNetwork.owner)
@@ -65,17 +65,24 @@ final class ReplayLink: Link {
     noteReadiness()
   }
 
-  /// Accepts only the bytes for which ``makeRoom(for:)`` is called from here on.
-  func limitRoom() { room = 0 }
+  /// Fails writes from here on, while bytes or the end can still be read.
+  func failWrites(with error: TransportError) {
+    failure = error
+    noteReadiness()
+  }
+
+  /// Accepts only what was sent when the call was recorded: from here on, the bytes for which ``makeRoom(for:)`` is
+  /// called, and over HTTP/2 the heads and bodies for which ``allow(_:)`` is called. Otherwise a response that arrives
+  /// during an upload would find more of it sent.
+  func limitRoom() {
+    if gate == nil { room = 0 } else { gate?.limit(unacknowledged: unacknowledged) }
+  }
 
   func makeRoom(for count: Int) {
     guard let room else { return }
     self.room = room + count
     noteReadiness()
   }
-
-  /// Accepts only the heads and bodies for which ``allow(_:)`` is called from here on.
-  func limitFrames() { gate?.limit(isAcknowledged: isAcknowledged) }
 
   /// Returns received bytes with the numbers that streams have here.
   func mapped(_ frames: ReplayFrames, of event: Int) -> [UInt8] {
@@ -162,7 +169,7 @@ extension SessionNote {
     let entries = (settings ?? []).filter { $0.count == 2 }
     bytes += Self.bytes(6 * entries.count, 3) + [HTTP2FrameType.settings.rawValue, 0, 0, 0, 0, 0]
     for entry in entries { bytes += Self.bytes(entry[0], 2) + Self.bytes(entry[1], 4) }
-    if isAcknowledged { bytes += [0, 0, 0, HTTP2FrameType.settings.rawValue, 1, 0, 0, 0, 0] }
+    if unacknowledged == 0 { bytes += [0, 0, 0, HTTP2FrameType.settings.rawValue, 1, 0, 0, 0, 0] }
     let more = window - 65_535
     if more > 0 { bytes += [0, 0, 4, HTTP2FrameType.windowUpdate.rawValue, 0, 0, 0, 0, 0] + Self.bytes(more, 4) }
     return bytes

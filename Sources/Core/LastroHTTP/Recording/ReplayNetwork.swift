@@ -14,6 +14,9 @@ final class ReplayNetwork: LoopGuest, Connector {
   /// The dials without an outcome, oldest first.
   private var dials: [(id: UInt64, owner: HostPool)] = []
 
+  /// Whether `Expect: 100-continue` may be sent before a large body, as far as other calls had shown.
+  var mayExpect = true
+
   init(_ reactor: MemoryReactor) { self.reactor = reactor }
 
   /// Opens a link for the oldest dial.
@@ -42,7 +45,11 @@ final class ReplayNetwork: LoopGuest, Connector {
     Route(key: key.authority, origin: try? Origin("\(key.isTLS ? "https" : "http")://\(key.authority)"))
   }
 
-  func dial(_ dial: LinkDial, for owner: HostPool) { dials.append((dial.id, owner)) }
+  func dial(_ dial: LinkDial, for owner: HostPool) {
+    // A pool learns from its own requests, too.
+    if !mayExpect { owner.mayExpect = false }
+    dials.append((dial.id, owner))
+  }
 
   func cancelDial(_ id: UInt64) { dials.removeAll { $0.id == id } }
 

@@ -119,6 +119,11 @@ final class TapedLink: Link {
     base.close()
   }
 
+  /// Leaves an exchange out of its trace if the frames of others took part in the loss of the connection.
+  func noteLoss(_ loss: HTTP2Loss, of exchange: Exchange) {
+    if let tape = exchange.job.request.tape { frames?.noteLoss(loss, of: tape) }
+  }
+
   // MARK: The rest is that of the base
 
   var facts: LinkFacts { base.facts }
@@ -144,6 +149,7 @@ extension Exchange {
     let settings = engine.settings
     let note = EngineNote(
       userAgent: settings.userAgent, sendsAccept: settings.sendsAccept, decompresses: settings.decompresses,
+      mayExpect: host.mayExpect,
       maximumHeadBytes: settings.maximumHeadBytes, maximumHeaderFields: settings.maximumHeaderFields,
       maximumInterimResponses: settings.maximumInterimResponses,
       maximumContentCodings: settings.maximumContentCodings,

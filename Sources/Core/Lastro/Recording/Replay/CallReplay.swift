@@ -11,19 +11,24 @@ package struct CallReplay: Sendable {
     /// Performs a transfer.
     ///
     /// - Parameter number: the number of the transfer in the trace.
-    /// - Returns: `nil` if the trace does not have its bytes.
-    func perform(_ request: TransferRequest, number: Int) -> Result<TransferResponse, TransportError>?
+    /// - Throws: the reason why it cannot be performed.
+    func perform(
+      _ request: TransferRequest, number: Int
+    ) throws(ReplayOmission) -> Result<TransferResponse, TransportError>
   }
 
   /// The result of a replay.
   package struct Outcome: Sendable {
     package var ledger: String
     package var json: String
-    /// Whether the ledger is that of the recorded call. Always false for a call that was changed.
+    /// Whether the ledger is that of the recorded call, and no transfer is unfinished. Always false for a call that was
+    /// changed.
     package var isEqual: Bool
     /// The number of transfers that the machines of the engine performed, of all transfers.
     package var engineTransfers: Int
     package var transfers: Int
+    /// The reasons why transfers got their recorded outcome, one for each of them.
+    package var omissions: [ReplayOmission]
   }
 
   let trace: CallTrace
@@ -53,8 +58,10 @@ package struct CallReplay: Sendable {
     progress = Progress(call.randoms)
   }
 
-  /// Runs the call.
-  package func run() async -> Outcome {
+  /// Runs the call, in a task of its own, which is cancelled where the recorded call was.
+  package func run() async -> Outcome { await Task { await perform() }.value }
+
+  private func perform() async -> Outcome {
     var ledger: AttemptLedger
     do throws(HTTPFetchError<any Error>) {
       let response = try await FetchCall(plan()).run { _, _ in
@@ -67,6 +74,10 @@ package struct CallReplay: Sendable {
     } catch {
       ledger = error.ledger
     }
+    // A request that was refused before it was sent may have a URL that no request can be made of again.
+    if call.transfers.isEmpty, let summary = call.summary {
+      ledger = ledger.requesting(summary.method, summary.url)
+    }
     // A replay has no model that could fail to decode.
     ledger = ledger.numbered(trace.head.call).replacingErrors { attempt in
       guard attempt.error?.stage == .decode, let recorded = call.attempt(attempt.number)?.end?.error else {
@@ -74,11 +85,12 @@ package struct CallReplay: Sendable {
       }
       return recorded.error
     }
-    let (performed, all) = progress.counts
+    let (performed, all, omissions) = progress.counts
     return Outcome(
       ledger: "\(ledger)", json: ledger.json(),
-      isEqual: "\(ledger)" == trace.ledger && ledger.json() == trace.ledgerJSON,
-      engineTransfers: performed, transfers: all)
+      isEqual: "\(ledger)" == trace.ledger && ledger.json() == trace.ledgerJSON
+        && !omissions.contains(.unfinished),
+      engineTransfers: performed, transfers: all, omissions: omissions)
   }
 
   private func plan() -> FetchPlan {
@@ -100,7 +112,7 @@ package struct CallReplay: Sendable {
       // The wait was cancelled if the call has no further attempt.
       if !isVirtual, call.attempts.count == progress.attempt { throw CancellationError() }
     }
-    configuration.observers = [ReplayObserver(clock: clock, progress: progress, report: report)]
+    configuration.observers = [ReplayObserver(call: call, clock: clock, progress: progress, report: report)]
     if head.signs { configuration.signers = [ReplaySigner()] }
     let interceptor = ReplayInterceptor(
       call: call, variation: variation, quota: configuration.retryQuota, hooksWait: head.waitingHooks != 0,
@@ -131,6 +143,7 @@ package struct CallReplay: Sendable {
       var attempt = 0
       var transfers = 0
       var performed = 0
+      var omissions: [ReplayOmission] = []
       var randoms: ArraySlice<UInt64>
     }
 
@@ -139,11 +152,14 @@ package struct CallReplay: Sendable {
     init(_ randoms: [UInt64]) { state = Lock(State(randoms: randoms[...])) }
 
     var attempt: Int { state.withLock { $0.attempt } }
-    var counts: (performed: Int, all: Int) { state.withLock { ($0.performed, $0.transfers) } }
+    var counts: (performed: Int, all: Int, omissions: [ReplayOmission]) {
+      state.withLock { ($0.performed, $0.transfers, $0.omissions) }
+    }
 
     func begin(attempt: Int) { state.withLock { $0.attempt = attempt } }
     func nextRandom() -> UInt64 { state.withLock { $0.randoms.popFirst() ?? 0 } }
     func countPerformed() { state.withLock { $0.performed += 1 } }
+    func count(_ omission: ReplayOmission) { state.withLock { $0.omissions.append(omission) } }
 
     /// Returns the index of the next transfer.
     func nextTransfer() -> Int {
@@ -157,6 +173,7 @@ package struct CallReplay: Sendable {
 
 /// Reports the events of a replayed call, and moves its clock on.
 private struct ReplayObserver: FetchObserver {
+  let call: RecordedCall
   let clock: ReplayClock
   let progress: CallReplay.Progress
   let report: @Sendable (String) -> Void
@@ -168,6 +185,7 @@ private struct ReplayObserver: FetchObserver {
     case .attemptStarted(let number):
       progress.begin(attempt: number)
       report("attempt \(number) starts")
+      if call.attempt(number)?.wasCancelledAtOnce == true { withUnsafeCurrentTask { $0?.cancel() } }
     case .transferStarted(let request): report("request: \(request.head.method.rawValue) \(request.url)")
     case .transferEnded(.success(let answer)): report("response: status \(answer.response.status.code)")
     case .transferEnded(.failure(let error)): report("failure: \(error)")
@@ -205,6 +223,7 @@ private struct ReplayInterceptor: HTTPResourceInterceptor {
       return Result { try recorded.resourceRequest(variation) }
     }
     guard let error = attempt.end?.error, context.hop == attempt.transfers.count else { return result }
+    if error.stage == .cancelled { withUnsafeCurrentTask { $0?.cancel() } }
     return .failure(error.error)
   }
 
@@ -249,16 +268,31 @@ private struct ReplayTransport: Transport {
     if let tokens = transfer.tokens, let origin = Origin(request.head) { quota?.set(tokens, for: origin) }
     if let code = outcome.error?.code, variation.without.contains(code) { throw .notRecorded }
     if variation.withoutCache, outcome.facts?.facts.isFromCache == true { throw .notRecorded }
+    let result: Result<TransferResponse, TransportError>
+    do throws(ReplayOmission) {
+      result = try await performed(transfer, outcome, request)
+      progress.countPerformed()
+    } catch {
+      progress.count(error)
+      return try recorded(outcome, for: request)
+    }
+    return try result.map { noting($0, outcome.facts) }.mapError { noting($0, outcome.error?.facts) }.get()
+  }
+
+  /// Performs a transfer on the engine.
+  private func performed(
+    _ transfer: RecordedCall.Transfer, _ outcome: TraceEvent, _ request: TransferRequest
+  ) async throws(ReplayOmission) -> Result<TransferResponse, TransportError> {
+    var streams = false
     if case .stream(_, _, let open) = request.body.source, outcome.error?.requestSent ?? true {
       // The pipeline must see that the body was read.
       _ = try? await open()()
-    } else if let number = transfer.engineTransfer, outcome.error?.stage != .cancelled,
-      let result = engine.perform(request, number: number)
-    {
-      progress.countPerformed()
-      return try result.map { noting($0, outcome.facts) }.mapError { noting($0, outcome.error?.facts) }.get()
+      streams = true
     }
-    return try recorded(outcome, for: request)
+    let number = try transfer.engineTransfer.get()
+    if outcome.error?.stage == .cancelled { throw .cancelled }
+    if streams { throw .streamedUpload }
+    return try engine.perform(request, number: number)
   }
 
   /// Returns the recorded outcome.

@@ -6,8 +6,8 @@ internal import HTTPTypes
 struct RecordedCall: Sendable {
   struct Transfer: Sendable {
     var request: TraceRequest
-    /// The number of the transfer that reached the transport; `nil` if there was none, or several.
-    var engineTransfer: Int?
+    /// The number of the transfer that reached the transport, or the reason why it cannot be performed again.
+    var engineTransfer: Result<Int, ReplayOmission> = .failure(.notSent)
     var tokens: Int?
     /// The event with the outcome.
     var outcome: TraceEvent?
@@ -20,6 +20,11 @@ struct RecordedCall: Sendable {
     var opinions: [String] = []
     /// The wait before the next attempt; `nil` if there was none.
     var retry: TraceEvent?
+
+    /// Whether the attempt was cancelled before it asked for a time, other than those of its end.
+    var wasCancelledAtOnce: Bool {
+      transfers.isEmpty && end?.error?.stage == .cancelled && end?.clock?.count == 2
+    }
   }
 
   var attempts: [Attempt] = []
@@ -27,22 +32,26 @@ struct RecordedCall: Sendable {
   /// Whether a key was generated for the call.
   var generatesKey = false
   var end: TraceEvent?
-  /// The request of the ledger, such as `GET https://a.example/`.
-  private(set) var summary: String?
+  /// The request of the ledger, such as `GET` and `https://a.example/`; `nil` if there is none.
+  private(set) var summary: (method: HTTPRequest.Method, url: String)?
 
   init(_ trace: CallTrace) {
-    var reached: [Int] = []
     for event in trace.events {
       switch event.event {
       case .attemptStarted: attempts.append(Attempt())
       case .transferStarted:
         guard let request = event.request, !attempts.isEmpty else { continue }
         attempts[attempts.count - 1].transfers.append(Transfer(request: request))
-        reached = []
       case .quota: change { $0.tokens = event.tokens }
       case .transfer:
-        reached.append(event.isCut == true ? 0 : event.transfer ?? 0)
-        change { $0.engineTransfer = reached.count == 1 && reached[0] > 0 ? reached[0] : nil }
+        change { transfer in
+          let found = event.omission.map { .failure($0) } ?? Result<Int, ReplayOmission>.success(event.transfer ?? 0)
+          if case .failure(.notSent) = transfer.engineTransfer {
+            transfer.engineTransfer = found
+          } else {
+            transfer.engineTransfer = .failure(.hedged)
+          }
+        }
       case .transferEnded: change { $0.outcome = event }
       case .attemptEnded: if !attempts.isEmpty { attempts[attempts.count - 1].end = event }
       case .opinion: if let text = event.text, !attempts.isEmpty { attempts[attempts.count - 1].opinions.append(text) }
@@ -54,7 +63,10 @@ struct RecordedCall: Sendable {
         end = event
         // The first line of a ledger is "call 17: GET https://a.example/ [operation]".
         let line = event.ledger?.split(separator: "\n").first ?? ""
-        summary = line.split(separator: " ").dropFirst(2).prefix(2).joined(separator: " ")
+        let words = line.split(separator: " ", maxSplits: 3, omittingEmptySubsequences: false).dropFirst(2)
+        if words.count == 2, let method = HTTPRequest.Method(String(words[2])), words[2] != "no" {
+          summary = (method, String(words[3]))
+        }
       default: break
       }
     }
@@ -77,8 +89,8 @@ struct RecordedCall: Sendable {
       if generatesKey, first.idempotency == "generated" { request.head.headerFields[.idempotencyKey] = nil }
       return request
     }
-    if let words = summary?.split(separator: " "), words.count == 2,
-      let request = try? ResourceRequest(method: String(words[0]), url: String(words[1]))
+    if let summary, let url = summary.url.split(separator: " ").first,
+      let request = try? ResourceRequest(method: summary.method, url: String(url))
     {
       return request
     }
@@ -139,7 +151,6 @@ extension TraceRequest {
 
   private var body: RequestBody {
     guard let bodyLength, !isStream else {
-      if bodyLength == 0 { return .empty }
       let length = bodyLength
       return RequestBody(source: .stream(length: length, isReplayable: isReplayable, open: { { nil } }))
     }
