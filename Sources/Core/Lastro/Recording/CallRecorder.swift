@@ -84,7 +84,6 @@ public final class CallRecorder: Sendable {
     keepsBodies = bodies
     self.maximumBytes = maximumBytes
     self.maximumTraces = maximumTraces
-    TransferTape.areUsed.store(true, ordering: .relaxed)
   }
 
   /// The paths of the files that were written, oldest first.

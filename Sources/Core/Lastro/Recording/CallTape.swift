@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LastroSupport
-package import Synchronization
 
 /// The events of a call that is being recorded, in memory. Nothing is masked yet.
 ///
@@ -160,24 +159,24 @@ package final class CallTape: Sendable {
 
 /// The part of a ``CallTape`` for one transfer. Its request carries it to the engine.
 package final class TransferTape: Sendable {
-  /// Whether a recorder was ever made in this process, so that a dial need not look for tapes otherwise.
-  package static let areUsed = Atomic<Bool>(false)
+  /// The tape of a call that is not recorded, although its stack has a recorder: other calls may need its connections.
+  static let blank = TransferTape(nil, 0)
 
-  private let call: CallTape
+  private let call: CallTape?
   private let number: Int
 
-  fileprivate init(_ call: CallTape, _ number: Int) {
+  fileprivate init(_ call: CallTape?, _ number: Int) {
     self.call = call
     self.number = number
   }
 
   /// Whether bodies are kept.
-  package var keepsBodies: Bool { call.keepsBodies }
-  /// Whether the call has ended, so that events are dropped.
-  package var isOver: Bool { call.isSealed }
+  package var keepsBodies: Bool { call?.keepsBodies ?? false }
+  /// Whether events are dropped: the call has ended, or is not recorded.
+  package var isOver: Bool { call?.isSealed ?? true }
 
   /// Leaves out the bytes of the transfer, which cannot be performed again.
-  package func leaveOut(_ reason: ReplayOmission) { call.leaveOut(number, reason) }
+  package func leaveOut(_ reason: ReplayOmission) { call?.leaveOut(number, reason) }
 
   /// Returns whether another transfer belongs to the same call.
   package func isOfSameCall(as other: TransferTape) -> Bool { call === other.call }
@@ -188,7 +187,7 @@ package final class TransferTape: Sendable {
   ///   - link: the number of the connection; `nil` if there is none.
   ///   - time: the time on the engine's clock, in nanoseconds.
   package func note(_ event: LinkEvent, link: UInt64? = nil, at time: Int64) {
-    call.note(event, transfer: number, link: link, at: time)
+    call?.note(event, transfer: number, link: link, at: time)
   }
 }
 
@@ -237,9 +236,9 @@ struct TapedTransport: Transport {
   let base: any Transport
 
   func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
-    guard let tape = CallTape.current, request.tape == nil else { return try await base.execute(request) }
+    guard request.tape == nil else { return try await base.execute(request) }
     var request = request
-    request.tape = tape.beginTransfer()
+    request.tape = CallTape.current?.beginTransfer() ?? .blank
     return try await base.execute(request)
   }
 

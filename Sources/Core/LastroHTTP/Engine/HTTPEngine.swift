@@ -49,6 +49,8 @@ final class HTTPEngine {
   /// The time at which an HTTP/2 connection has work to do.
   private var nextTick = Int64.max { didSet { context.scheduleEngines(at: nextTick) } }
   private var isShutDown = false
+  /// Whether new connections pass their bytes to tapes: once a stack with a recorder has needed one.
+  var isTaped = false
 
   init(_ settings: EngineSettings, _ connector: any Connector, _ reference: EngineReference, _ context: LoopContext) {
     self.settings = settings

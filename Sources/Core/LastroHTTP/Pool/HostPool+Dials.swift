@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Lastro
-internal import Synchronization
 
 /// Dials of new connections.
 extension HostPool {
@@ -21,6 +20,7 @@ extension HostPool {
   func startDial(_ number: UInt64, for request: UInt64) {
     guard let exchange = engine.exchanges[request] else { return tell(.dropped(dial: number)) }
     let job = exchange.job
+    if job.request.tape != nil { engine.isTaped = true }
     guard let target = target(of: job) else { return refuse(exchange, number, .unreadableHost) }
     let request = DialRequest(
       host: target.host.text, port: target.port,
@@ -78,9 +78,8 @@ extension HostPool {
     // If the dial was cancelled in the meantime, its link is closed already.
     guard let index = dials.firstIndex(where: { $0.id == id }), let link = dials[index].link else { return }
     let number = dials.remove(at: index).number
-    let isTaped = TransferTape.areUsed.load(ordering: .relaxed)
     let connection = HTTPConnection(
-      isTaped ? TapedLink(link, openedAt: engine.now) : link, host: self, now: engine.now)
+      engine.isTaped ? TapedLink(link, openedAt: engine.now) : link, host: self, now: engine.now)
     do throws(TransportError) {
       try startSession(on: connection, dial: number)
     } catch {

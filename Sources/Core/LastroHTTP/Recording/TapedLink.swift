@@ -38,7 +38,8 @@ final class TapedLink: Link {
       for tape in followers { tape.note(event, link: number, at: connection.host.engine.now) }
       return
     }
-    guard let exchange = (connection.session as? HTTP1Session)?.exchange, let current = exchange.job.request.tape
+    guard let exchange = (connection.session as? HTTP1Session)?.exchange, let current = exchange.job.request.tape,
+      !current.isOver
     else { return }
     if tape !== current {
       tape = current
@@ -66,7 +67,9 @@ final class TapedLink: Link {
     let frames = frames ?? HTTP2Tape(early: facts.early)
     self.frames = frames
     let shares = frames.pieces(of: bytes, isSent: isSent) { stream in
-      guard let exchange = multiplexer.exchange(on: stream), let tape = exchange.job.request.tape else { return nil }
+      guard let exchange = multiplexer.exchange(on: stream), let tape = exchange.job.request.tape,
+        !tape.isOver
+      else { return nil }
       noteUse(
         of: exchange, isReused: exchange.isOnReused, on: tape, session: frames.note(heardAt: multiplexer.heardAt))
       return tape

@@ -76,6 +76,20 @@ struct ReplayOmissionTests {
     try await expect(.cancelled, of: calls)
   }
 
+  @Test("A connection that a stack without a recorder opened is not recorded")
+  func olderConnection() async throws {
+    let calls = try RecordedCalls()
+    let server = try LoopbackServer.http { _ in .text("fine") }
+    let engine = try CurlTransport()
+    _ = try await TransportNetworkStack(transport: engine, configuration: .patient).send(.get, server.baseURL)
+    var configuration = StackConfiguration.patient
+    configuration.recorder = calls.recorder
+    let stack = TransportNetworkStack(transport: engine, configuration: configuration)
+    _ = try await stack.send(.get, server.baseURL)
+    #expect(server.acceptedConnections == 1)
+    try await expect(.noConnection, of: calls)
+  }
+
   @Test("An upload of a stream has its own times, also beside another one on its connection")
   func uploads() async throws {
     let lab = try HTTP2Servers()
