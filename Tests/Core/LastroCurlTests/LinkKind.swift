@@ -30,8 +30,7 @@ enum LinkKind: String, CaseIterable, Codable, Sendable {
 
   /// Returns an engine over such links. Its transfers are recorded if the test case is.
   func engine(_ edit: (inout CurlConfiguration) -> Void = { _ in }) throws -> any LinkedEngine {
-    let engine = try plainEngine(edit)
-    return RecordedScenario.recorder.map { RecordedEngine(base: engine, recorder: $0) } ?? engine
+    try plainEngine(edit).recorded
   }
 
   private func plainEngine(_ edit: (inout CurlConfiguration) -> Void) throws -> any LinkedEngine {
@@ -59,7 +58,7 @@ enum LinkKind: String, CaseIterable, Codable, Sendable {
       $0.connection.proxy = .none
       edit(&$0)
     }
-    return TransportNetworkStack(transport: engine, configuration: configuration)
+    return TransportNetworkStack(transport: engine, configuration: configuration.replayed)
   }
 }
 
@@ -77,6 +76,13 @@ protocol LinkedEngine: Transport {
   var activeTransfers: Int { get }
 
   func shutDown(cancelling: Bool) async
+}
+
+extension LinkedEngine {
+  /// The engine, which records its transfers if the running test case is recorded.
+  var recorded: any LinkedEngine {
+    RecordedScenario.recorder.map { RecordedEngine(base: self, recorder: $0) } ?? self
+  }
 }
 
 extension CurlTransport: LinkedEngine {}

@@ -82,7 +82,7 @@ struct AnnouncedLengthTests {
     configuration.streamTimeouts = configuration.timeouts
     configuration.maximumErrorBodyBytes = 4_096
     let engine = try LinkKind.current.engine()
-    let stack = TransportNetworkStack(transport: engine, configuration: configuration)
+    let stack = TransportNetworkStack(transport: engine, configuration: configuration.replayed)
     let resource = RawHTTPResource.raw(try ResourceRequest(url: server.baseURL))
     let error = try await #require(throws: HTTPFetchError<any Error>.self) {
       if isStream { _ = try await stack.stream(resource) } else { _ = try await stack.fetch(resource) }

@@ -49,7 +49,7 @@ struct BodyCutTests {
     var configuration = StackConfiguration()
     configuration.maximumErrorBodyBytes = 8
     configuration.redirects = .none
-    let stack = TransportNetworkStack(transport: try LinkKind.current.engine(), configuration: configuration)
+    let stack = TransportNetworkStack(transport: try LinkKind.current.engine(), configuration: configuration.replayed)
     let resource = RawHTTPResource.raw(try ResourceRequest(method: .put, url: url, body: .raw("x")))
     return try await #require(throws: HTTPFetchError<any Error>.self) {
       if isStream { _ = try await stack.stream(resource) } else { _ = try await stack.fetch(resource) }
@@ -84,7 +84,7 @@ struct BodyCutTests {
       try connection.write(Self.gone + "\r\nshort")
       connection.closeWithoutNotify()
     }
-    let stack = TransportNetworkStack(transport: lab.engine)
+    let stack = TransportNetworkStack(transport: lab.engine, configuration: StackConfiguration().replayed)
     let error = try await #require(throws: HTTPFetchError<any Error>.self) {
       try await stack.fetch(.raw(ResourceRequest(url: server.baseURL, options: lab.options())))
     }
@@ -98,7 +98,7 @@ struct BodyCutTests {
       let fault = LoopbackResponse.Fault.http2(.resetStream(.internalError), at: .body(after: 5))
       return LoopbackResponse(status: 503, body: Array("shortened".utf8), fault: request.path == "/cut" ? fault : nil)
     }
-    let stack = TransportNetworkStack(transport: lab.engine)
+    let stack = TransportNetworkStack(transport: lab.engine, configuration: StackConfiguration().replayed)
     let cases: [(String, String, FailureCode?)] = [("/cut", "short", .http2Failure), ("/", "shortened", nil)]
     for (path, body, cut) in cases {
       let error = try await #require(throws: HTTPFetchError<any Error>.self) {

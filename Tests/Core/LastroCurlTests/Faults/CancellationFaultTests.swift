@@ -195,7 +195,7 @@ struct CancellationFaultTests {
     ]
     configuration.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: nil)
     let engine = try LinkKind.current.engine()
-    let stack = TransportNetworkStack(transport: engine, configuration: configuration)
+    let stack = TransportNetworkStack(transport: engine, configuration: configuration.replayed)
     let resource = RawHTTPResource.raw(try ResourceRequest(url: server.baseURL))
     let task = Task { () -> HTTPFetchError<any Error>? in
       do throws(HTTPFetchError<any Error>) {

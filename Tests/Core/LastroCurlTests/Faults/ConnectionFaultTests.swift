@@ -178,7 +178,8 @@ struct ConnectionFaultTests {
   @Test("The stack resends a POST with an Idempotency-Key, and does not resend one without", arguments: [true, false])
   func idempotencyKey(hasKey: Bool) async throws {
     let server = try Self.dyingServer(.close)
-    let stack = TransportNetworkStack(transport: try LinkKind.current.engine())
+    let stack = TransportNetworkStack(
+      transport: try LinkKind.current.engine(), configuration: StackConfiguration().replayed)
     _ = try await stack.fetch(.raw(ResourceRequest(url: server.baseURL + "/first")))
     var request = try ResourceRequest(method: .post, url: server.baseURL + "/second", body: .raw("hello"))
     if hasKey {
@@ -198,7 +199,8 @@ struct ConnectionFaultTests {
   @Test("A body that can be read only once is never sent again")
   func oneShotBody() async throws {
     let server = try Self.dyingServer(.close)
-    let stack = TransportNetworkStack(transport: try LinkKind.current.engine())
+    let stack = TransportNetworkStack(
+      transport: try LinkKind.current.engine(), configuration: StackConfiguration().replayed)
     _ = try await stack.fetch(.raw(ResourceRequest(url: server.baseURL + "/first")))
     let chunks = AsyncStream<Data> {
       $0.yield(Data("hello".utf8))

@@ -11,7 +11,7 @@ import TestSupport
 import Testing
 
 /// Responses that begin before the request's body is complete (RFC 9110 §10.1.1, RFC 9113 §8.1).
-@Suite("Faults: early responses", .timeLimit(.minutes(15)))
+@Suite("Faults: early responses", .replayed, .timeLimit(.minutes(15)))
 struct EarlyResponseTests {
   /// The connections that carry HTTP: the engine's, a dialer's, or TLS in a tunnel.
   enum Shell: String, CaseIterable, Sendable {
@@ -20,7 +20,7 @@ struct EarlyResponseTests {
 
   /// A transport, and the proxy that its connections use.
   private struct Way {
-    let transport: any Transport
+    let transport: any LinkedEngine
     /// The server's TLS options; `nil` for plaintext.
     var tls: LoopbackTLS?
     /// The proxy. It stops when it is released.
@@ -84,7 +84,7 @@ struct EarlyResponseTests {
   private func early(_ row: EarlyResponse, _ shell: Shell) async throws {
     let (answered, received) = (EventRecorder<Int>(), EventRecorder<Int>())
     let way = try way(shell, row.version)
-    let transport = way.transport
+    let transport = way.transport.recorded
     let server = try row.server(answered: answered, received: received, tls: way.tls)
     defer { withExtendedLifetime(way) {} }
     // The second part of the body follows the response. It is never sent if the response refuses the body.
@@ -121,7 +121,7 @@ struct EarlyResponseTests {
     "A server that responds and then accepts none of the body for a second has refused it", arguments: Shell.allCases)
   private func stalled(_ shell: Shell) async throws {
     let way = try way(shell, .http1)
-    let transport = way.transport
+    let transport = way.transport.recorded
     let server = try LoopbackServer(tls: way.tls) { connection in
       guard let head = try connection.readHead() else { return }
       guard head.path == "/early" else {

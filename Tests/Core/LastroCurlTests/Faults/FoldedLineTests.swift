@@ -11,7 +11,7 @@ import Testing
 /// Heads that begin with a folded line, in every position where an engine may receive one after good answers. libcurl
 /// 7.88 appends such a line to the last field of the handle's previous transfer, which is freed memory. Each case runs
 /// in a process of its own.
-@Suite("Faults: a folded line before the first field", .replayed, .timeLimit(.minutes(15)))
+@Suite("Faults: a folded line before the first field", .timeLimit(.minutes(15)))
 struct FoldedLineTests {
   @Test(
     "A fold before the first field fails its own request with a typed error, and no other", .ownThread,

@@ -63,7 +63,7 @@ struct RedirectBodyTests {
     configuration.streamTimeouts = configuration.timeouts
     configuration.maximumBodyBytes = 1 << 40
     adapt(&configuration)
-    return TransportNetworkStack(transport: engine, configuration: configuration)
+    return TransportNetworkStack(transport: engine, configuration: configuration.replayed)
   }
 
   @Test(

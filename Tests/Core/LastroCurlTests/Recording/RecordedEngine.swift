@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
-import Glibc
 import HTTPTypes
 import LastroSupport
 import TestSupport
@@ -9,7 +7,8 @@ import Testing
 
 @testable import Lastro
 
-/// An engine whose transfers are recorded, each as a call of its own without retries and redirects.
+/// An engine whose transfers are recorded, each as a call of its own without retries and redirects, unless a stack with a
+/// recorder makes them.
 struct RecordedEngine: LinkedEngine {
   let base: any LinkedEngine
   let recorder: CallRecorder
@@ -21,6 +20,7 @@ struct RecordedEngine: LinkedEngine {
   func explain(_ request: TransferRequest) -> [(name: String, value: String)] { base.explain(request) }
 
   func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+    if request.tape != nil { return try await base.execute(request) }
     let inner = Inner(base: base, request: request)
     var configuration = StackConfiguration.patient
     configuration.recorder = recorder
@@ -81,66 +81,5 @@ struct RecordedEngine: LinkedEngine {
         throw error
       }
     }
-  }
-}
-
-/// A trait that records the calls of each case of a test, and replays them afterwards. The suite makes its engines with
-/// ``LinkKind/current``, and its stacks with `StackConfiguration.replayed`.
-struct Replayed: TestTrait, SuiteTrait, TestScoping {
-  var isRecursive: Bool { true }
-
-  func provideScope(
-    for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
-  ) async throws {
-    guard testCase != nil, RecordedScenario.isOn else { return try await function() }
-    try await RecordedScenario.run(function, named: test.id.description)
-  }
-}
-
-extension Trait where Self == Replayed {
-  /// Records the calls of each case, and asserts that their replays have the same ledgers.
-  static var replayed: Self { Self() }
-}
-
-extension StackConfiguration {
-  /// The configuration with the recorder of the running test case.
-  var replayed: Self {
-    var result = self
-    result.recorder = RecordedScenario.recorder
-    return result
-  }
-}
-
-/// The calls that a test case makes while it is recorded, and their replays.
-struct RecordedScenario {
-  /// The recorder of the running test case; `nil` if it is not recorded.
-  @TaskLocal static var recorder: CallRecorder?
-
-  /// Whether test cases are recorded: whether `LASTRO_REPLAYS` names a file for the numbers of their calls.
-  static var isOn: Bool { ProcessInfo.processInfo.environment["LASTRO_REPLAYS"] != nil }
-
-  /// Runs a test case, replays its calls, and asserts that their ledgers are those that were recorded.
-  ///
-  /// The environment variable `LASTRO_REPLAYS` may name a file to which the numbers of the calls, and of the transfers that
-  /// the engine performed again, are appended.
-  static func run(_ body: () async throws -> Void, named name: String) async throws {
-    let calls = try RecordedCalls(maximumBytes: 8 << 20, maximumTraces: 10_000)
-    try await $recorder.withValue(calls.recorder) { try await body() }
-    if let error = calls.recorder.writeError { Issue.record(error) }
-    var (transfers, performed) = (0, 0)
-    for file in calls.recorder.files {
-      let text = try String(contentsOfFile: file, encoding: .utf8)
-      let trace = try CallTrace(reading: text)
-      let outcome = try await RecordedCalls.replay(text)
-      #expect(outcome.ledger == trace.ledger)
-      #expect(outcome.json == trace.ledgerJSON, "\(text.prefix(20_000))")
-      transfers += outcome.transfers
-      performed += outcome.engineTransfers
-    }
-    guard let log = ProcessInfo.processInfo.environment["LASTRO_REPLAYS"] else { return }
-    let line = "\(calls.recorder.files.count) \(transfers) \(performed) \(name)\n"
-    let file = try #require(fopen(log, "a"))
-    fputs(line, file)
-    fclose(file)
   }
 }

@@ -31,7 +31,7 @@ struct BypassTests {
   private func stack(
     _ judge: (any ServerTrustJudge)?, names: [String: Int] = [:], _ edit: (inout CurlConfiguration) -> Void = { _ in }
   ) throws -> TransportNetworkStack {
-    TransportNetworkStack(transport: try engine(judge, names: names, edit), configuration: .patient)
+    TransportNetworkStack(transport: try engine(judge, names: names, edit), configuration: .patient.replayed)
   }
 
   private func tls(_ protocols: [String] = [], _ version: TLSOptions.Version = .v1_3) throws -> LoopbackTLS {
@@ -209,7 +209,7 @@ struct BypassTests {
     }
     let evaluator = try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.pin(tls.identity)))
     let engine = try engine(evaluator) { $0.connectionsPerHost = 1 }
-    let stack = TransportNetworkStack(transport: engine, configuration: .patient)
+    let stack = TransportNetworkStack(transport: engine, configuration: .patient.replayed)
     async let held = stack.send(.get, server.baseURL + "/held")
     try await server.waitForRequests(count: 1)
     async let waiting = stack.send(.get, server.baseURL + "/waiting")
