@@ -75,7 +75,7 @@ extension CircuitBreaker {
     // Keys beyond the limit share a circuit, of which the others know nothing.
     guard place.isOwn else { return Heard(needsTurn: false, isOpenByOther: false) }
     let news = shared.attempt(on: key, isClosed: old == .closed, now: now)
-    if let note = news.note { telling.notes.append(note) }
+    telling.notes += news.notes
     let unit = news.verdict == nil ? 0 : random.unit()
     let (heard, wasOpen, new) = circuits.withLock { circuits in
       let before = (generation: circuits[place].generation, isOpen: circuits[place].isOpen)

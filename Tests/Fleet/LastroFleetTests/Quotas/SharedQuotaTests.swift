@@ -135,6 +135,21 @@ struct SharedQuotaTests {
     #expect(Set(changes.compactMap { $0.dimensions.last?.1 }) == ["store_lost", "store_back"])
   }
 
+  @Test("A loss and a return between two calls are both in the ledger of the second one")
+  func lossBetweenCalls() async throws {
+    let one = try await instance()
+    store.fail(MemoryFleetStore.down)
+    #expect(await logs(1))
+    store.fail(nil)
+    #expect(await logs(2))
+    let back = "the store of the shared quota api is back"
+    #expect(
+      Self.texts(try await one.call()) == [
+        "the store of the shared quota api is lost, and this instance uses its fraction of 1/2", back,
+      ])
+    #expect(!Self.texts(try await waited(one)).contains(back))
+  }
+
   @Test("Without fractions a call waits for the store, and is refused when its time is over")
   func waits() async throws {
     let one = try await instance(.wait, maximumWait: .seconds(2))
