@@ -17,6 +17,12 @@ final class SharedQuota: SharedPace {
     var notes = StoreNotes()
     /// The state in the store as of the latest response, and the time at which that arrived.
     var seen: (stored: StoredValue, at: Duration)?
+
+    /// Returns whether the timer fires at a time or earlier. If it is overdue, that is not known: its task may have begun
+    /// to sleep late.
+    func isTimerSet(for next: Duration, now: Duration) -> Bool {
+      timer.map { now < $0.until && $0.until <= next } ?? false
+    }
   }
 
   private enum Failure: Error {
@@ -64,8 +70,7 @@ final class SharedQuota: SharedPace {
     let (isTaken, notes, mustAct) = state.withLock { state in
       let now = time.now()
       let isTaken = state.machine.ask(now: now)
-      let next = state.machine.nextEvent(now: now)
-      let mustAct = next.map { $0 < state.timer?.until ?? .zero || state.timer == nil } ?? false
+      let mustAct = state.machine.nextEvent(now: now).map { !state.isTimerSet(for: $0, now: now) } ?? false
       return (isTaken, isTaken ? state.notes.take() : [], mustAct)
     }
     if mustAct { act() }
@@ -156,7 +161,7 @@ final class SharedQuota: SharedPace {
     guard let next = state.machine.nextEvent(now: now) else { return }
     let isForWaiters = !state.waiters.isEmpty
     if let timer = state.timer {
-      guard next < timer.until || isForWaiters && !timer.isForWaiters else { return }
+      guard !state.isTimerSet(for: next, now: now) || isForWaiters && !timer.isForWaiters else { return }
       timer.task.cancel()
     }
     // A clock may round less than this to nothing, and would then be asked over and over.

@@ -209,6 +209,26 @@ struct SharedQuotaTests {
     #expect(!String(decoding: store.values[0], as: UTF8.self).contains(#""members":{}"#))
   }
 
+  @Test("An instance that returns later has its share again, and relies on what it has seen only if that is recent")
+  func returnsLater() async throws {
+    for (pause, reads) in [(60, 0), (100, 1)] {
+      let one = try await instance(.fraction(of: 1), maximumWait: .zero)
+      await one.pacer.leave()
+      let before = (reads: store.reads, changes: store.changes)
+      clock.advance(by: .seconds(pause))
+      await #expect(throws: HTTPFetchError<any Error>.self) { try await one.call() }
+      #expect(await eventually { store.changes > before.changes })
+      #expect(store.reads == before.reads + reads, "\(pause)")
+      var sent = 0
+      for _ in 0..<200 {
+        clock.advance(by: .milliseconds(50))
+        if (try? await one.call()) != nil { sent += 1 }
+      }
+      // In ten seconds: the pace, and the burst at most.
+      #expect((98...110).contains(sent), "\(sent)")
+    }
+  }
+
   @Test("Options that cannot be are refused")
   func options() throws {
     let pacer = try Pacer(perSecond: 10)
