@@ -59,6 +59,7 @@ let package = Package(
       name: "PipelineBench",
       dependencies: [
         .product(name: "Lastro", package: "Lastro"),
+        .product(name: "LastroFleet", package: "Lastro"),
         .product(name: "LastroResilience", package: "Lastro"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],

@@ -8,7 +8,8 @@ import LastroResilience
 
 // Measures the cost of the pipeline alone: fetches over a transport that responds at once from memory.
 //
-//   PipelineBench REQUESTS [none | plain | prompt | hooks] [off | empty | breaker | pacer | limiter | standard | all]
+//   PipelineBench REQUESTS [none | plain | prompt | hooks]
+//     [off | empty | breaker | pacer | limiter | standard | all | instance | fleet]
 //
 // Interceptors of the stack:
 //   none    no interceptor
@@ -24,6 +25,8 @@ import LastroResilience
 //   limiter   a concurrency limiter
 //   standard  `Resilience.standard()`
 //   all       a circuit breaker, a pacer and a limiter
+//   instance  a circuit breaker, a pacer with a pace, and a bearer token, with 10 ms between two fetches
+//   fleet     the same, shared in a folder
 //
 // Prints the wall time of a fetch. The number of instructions varies less than the time: run the program under
 // `valgrind --tool=callgrind` with 1,000 and with 3,000 requests. The difference divided by 2,000 is the cost of a
@@ -42,10 +45,16 @@ else {
 var configuration = StackConfiguration()
 configuration.interceptors = chain.interceptors
 configuration.resilience = try parts.resilience
+let fleet = parts.isPaced ? try Fleet(isShared: parts == .fleet) : nil
+if let fleet {
+  configuration.interceptors.append(fleet.authenticator)
+  configuration.resilience = fleet.resilience
+}
 let stack = TransportNetworkStack(transport: NullTransport(), configuration: configuration)
 let request = try ResourceRequest(method: .get, url: "http://127.0.0.1:8080/1024")
 let resource = RawHTTPResource.raw(request)
 try await measure()
+fleet?.removeFolder()
 
 @concurrent
 func measure() async throws {
@@ -53,6 +62,7 @@ func measure() async throws {
   for _ in 0..<requests {
     let value = try await stack.fetch(resource)
     guard value.value.count == NullTransport.size else { exit(1) }
+    if parts.isPaced { try await Task.sleep(for: Fleet.pause) }
   }
   print("\(chain), \(parts): \((ContinuousClock.now - start) / requests) a fetch")
 }
@@ -71,12 +81,14 @@ enum Chain: String, CaseIterable {
 }
 
 enum Parts: String, CaseIterable {
-  case off, empty, breaker, pacer, limiter, standard, all
+  case off, empty, breaker, pacer, limiter, standard, all, instance, fleet
+
+  var isPaced: Bool { self == .instance || self == .fleet }
 
   var resilience: Resilience? {
     get throws {
       switch self {
-      case .off: nil
+      case .off, .instance, .fleet: nil
       case .empty: Resilience()
       case .breaker: Resilience(breaker: CircuitBreaker())
       case .pacer: Resilience(pacer: try Pacer())

@@ -63,7 +63,7 @@ private func failover(_ stack: CurlNetworkStack, password: Secret) throws -> Red
 private func sentinels(_ stack: CurlNetworkStack, password: Secret) throws -> RedisStore {
   // sample: sentinels
   let store = try RedisStore(
-    ["redis+sentinel://one.internal/fleet", "redis+sentinel://two.internal/fleet"], dialer: stack.dialer, user: "fleet",
+    "redis+sentinel://one.internal,two.internal,three.internal/fleet", dialer: stack.dialer, user: "fleet",
     password: password)
   // end
   return store

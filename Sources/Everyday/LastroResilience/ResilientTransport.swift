@@ -58,7 +58,8 @@ package struct ResilientTransport: Transport {
       }
       if pacer.shared != nil, let slot {
         let left = request.deadline.map { $0 - (time.now() - start) }
-        if let note = try await pacer.takeShared(slot, for: key, left: left) { telling.notes.append(note) }
+        let notes = try await pacer.takeShared(slot, for: key, left: left)
+        telling.notes += notes
       }
     }
     var room: ConcurrencyPermit?

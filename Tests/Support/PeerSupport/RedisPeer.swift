@@ -39,16 +39,7 @@ package final class RedisPeer: Sendable {
         "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", directory.path,
         "--unixsocket", directory.file("redis.sock"), "--repl-diskless-sync-delay", "0",
       ]
-      if let certificates {
-        arguments += [
-          "--port", "0", "--tls-port", "\(port)", "--tls-cert-file", certificates.server,
-          "--tls-key-file", certificates.serverKey, "--tls-ca-cert-file", certificates.authority,
-          "--tls-auth-clients", "no",
-        ]
-      } else {
-        arguments += ["--port", "\(port)"]
-      }
-      arguments += further
+      arguments += settings(of: port, certificates).flatMap { ["--\($0)", $1] } + further
       let process = try await launch(arguments, in: directory, port: port)
       return RedisPeer(port: port, directory: directory, arguments: arguments, process: process)
     }
@@ -56,22 +47,37 @@ package final class RedisPeer: Sendable {
 
   /// Starts a sentinel that monitors a server under the name `fleet`, and replaces it a second after it was lost.
   ///
-  /// - Parameter further: further lines of its configuration.
-  package static func startSentinel(of primary: RedisPeer, _ further: String...) async throws -> RedisPeer {
+  /// - Parameters:
+  ///   - certificates: the certificates for TLS on its port and to the server. Default `nil`: no TLS.
+  ///   - further: further lines of its configuration.
+  package static func startSentinel(
+    of primary: RedisPeer, certificates: PeerCertificates? = nil, _ further: String...
+  ) async throws -> RedisPeer {
     try await attempting {
       let directory = try PeerDirectory()
       let port = try Loopback.freePort()
       let lines = [
-        "bind 127.0.0.1", "port \(port)", "dir \(directory.path)",
+        "bind 127.0.0.1", "dir \(directory.path)",
         "sentinel monitor fleet 127.0.0.1 \(primary.port) 1", "sentinel down-after-milliseconds fleet 1000",
         "sentinel failover-timeout fleet 1000",
       ]
+      let first = settings(of: port, certificates).map { "\($0) \($1)" }
       // It writes to its file.
-      let file = try directory.write((lines + further).joined(separator: "\n") + "\n", to: "sentinel.conf")
+      let file = try directory.write((first + lines + further).joined(separator: "\n") + "\n", to: "sentinel.conf")
       let arguments = [file, "--sentinel"]
       let process = try await launch(arguments, in: directory, port: port)
       return RedisPeer(port: port, directory: directory, arguments: arguments, process: process)
     }
+  }
+
+  /// Returns the settings of a port, with TLS if there are certificates.
+  private static func settings(of port: Int, _ certificates: PeerCertificates?) -> [(String, String)] {
+    guard let certificates else { return [("port", "\(port)")] }
+    return [
+      ("port", "0"), ("tls-port", "\(port)"), ("tls-cert-file", certificates.server),
+      ("tls-key-file", certificates.serverKey), ("tls-ca-cert-file", certificates.authority),
+      ("tls-auth-clients", "no"), ("tls-replication", "yes"),
+    ]
   }
 
   private static func launch(

@@ -55,7 +55,8 @@ package struct CachingTransport: Transport {
       visit: visit)
     guard let shared = cache.shared else { return try await exchange.run() }
     var response = try await exchange.run()
-    if let note = shared.takeNote() { response.facts.notes.append(note) }
+    let notes = shared.takeNotes()
+    if !notes.isEmpty { response.facts.notes += notes }
     return response
   }
 

@@ -6,8 +6,9 @@ internal import LastroSupport
 extension CircuitBreaker {
   /// The state of a circuit after it has heard of other instances.
   private struct Heard {
-    var needsTurn: Bool
-    var isOpenByOther: Bool
+    let place: KeyedMachines<CircuitMachine>.Place
+    var needsTurn = false
+    var isOpenByOther = false
   }
 
   /// The number of times that an instance asks for its turn, and gets a new verdict instead.
@@ -34,7 +35,7 @@ extension CircuitBreaker {
       telling.notes.append(.init("probe", text: "waited \(waited.brief) for the turn to probe", wait: waited))
     }
     do throws(TransportError) {
-      let permit = try permit(for: key)
+      let permit = try permit(for: key, at: heard.place)
       if permit.isFirstProbe { telling.addCircuitNote(from: .open(left: .zero), to: .halfOpen) }
       return permit
     } catch {
@@ -73,9 +74,10 @@ extension CircuitBreaker {
       return (place, circuits[place].state(now: now), circuits[place].generation)
     }
     // Keys beyond the limit share a circuit, of which the others know nothing.
-    guard place.isOwn else { return Heard(needsTurn: false, isOpenByOther: false) }
+    guard place.isOwn else { return Heard(place: place) }
     let news = shared.attempt(on: key, isClosed: old == .closed, now: now)
-    if let note = news.note { telling.notes.append(note) }
+    telling.notes += news.notes
+    if old == .closed, news.verdict == nil { return Heard(place: place) }
     let unit = news.verdict == nil ? 0 : random.unit()
     let (heard, wasOpen, new) = circuits.withLock { circuits in
       let before = (generation: circuits[place].generation, isOpen: circuits[place].isOpen)
@@ -84,7 +86,7 @@ extension CircuitBreaker {
         circuits[place].hear(verdict, now: now, unit: unit)
       }
       let heard = Heard(
-        needsTurn: circuits[place].needsTurn(now: now),
+        place: place, needsTurn: circuits[place].needsTurn(now: now),
         isOpenByOther: circuits[place].isOpen && circuits[place].isOpenByOther)
       let hasChanged = before.generation != circuits[place].generation
       return (heard, before.isOpen, hasChanged ? circuits[place].state(now: now) : nil)

@@ -150,13 +150,18 @@ public final class CircuitBreaker: Sendable {
 
   /// Requests permission for one attempt.
   ///
+  /// - Parameters:
+  ///   - key: the key of the request.
+  ///   - known: the place of its circuit. Default `nil`: it is looked up.
   /// - Returns: a permit through which the caller reports the outcome. A permit that is dropped without a report counts
   ///   as ignored.
   /// - Throws: `TransportError`, stage `policy`, code `circuit_open`; nothing was sent.
-  package func permit(for key: ResilienceKey) throws(TransportError) -> CircuitPermit {
+  func permit(
+    for key: ResilienceKey, at known: KeyedMachines<CircuitMachine>.Place? = nil
+  ) throws(TransportError) -> CircuitPermit {
     let now = time.now()
     let (place, answer, isFirst) = circuits.withLock { circuits in
-      let place = circuits.place(of: key, now: now)
+      let place = known ?? circuits.place(of: key, now: now)
       let wasOpen = circuits[place].isOpen
       let answer = circuits[place].ask(now: now)
       return (place, answer, wasOpen && !circuits[place].isOpen)

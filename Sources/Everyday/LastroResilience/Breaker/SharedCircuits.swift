@@ -48,12 +48,12 @@ package struct CircuitVerdict: Sendable, Hashable {
 package struct CircuitNews: Sendable, Hashable {
   /// The last verdict of another process; `nil` if none is known.
   package var verdict: CircuitVerdict?
-  /// A note that reports once that the store was lost, or that it is back.
-  package var note: TransferFacts.Note?
+  /// The notes that report once that the store was lost, or that it is back.
+  package var notes: [TransferFacts.Note]
 
   /// Creates news.
-  package init(verdict: CircuitVerdict? = nil, note: TransferFacts.Note? = nil) {
-    (self.verdict, self.note) = (verdict, note)
+  package init(verdict: CircuitVerdict? = nil, notes: [TransferFacts.Note] = []) {
+    (self.verdict, self.notes) = (verdict, notes)
   }
 }
 

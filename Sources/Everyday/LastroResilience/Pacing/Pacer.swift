@@ -243,18 +243,17 @@ public final class Pacer: Sendable {
   /// Takes a unit of the shared quota for a slot that has come, if there is such a quota.
   ///
   /// - Parameter left: the time left for the whole attempt; `nil` for no limit.
-  /// - Returns: a note for the ledger, if the request waited or the quota's store was lost.
+  /// - Returns: notes for the ledger, if the request waited or the quota's store was lost.
   /// - Throws: as ``slot(for:left:)``. The slot has been returned.
   func takeShared(
     _ slot: Slot, for key: ResilienceKey, left: Duration?
-  ) async throws(TransportError) -> TransferFacts.Note? {
-    guard let shared else { return nil }
-    if case .taken(let note) = shared.take() { return note }
+  ) async throws(TransportError) -> [TransferFacts.Note] {
+    guard let shared else { return [] }
+    if case .taken(let notes) = shared.take() { return notes }
     let policy = policy
     let limit = max(.zero, min(policy.maximumWait - slot.waited, left ?? .seconds(1_000_000_000)))
     switch await shared.take(within: limit) {
-    case .taken(let note): return note
-    case .waited(let note): return note
+    case .taken(let notes): return notes
     case .refused(let wait):
       machines.withLock { $0[slot.place].giveBack(slot.reservation) }
       throw .rateLimited(key, wait, limit: policy.maximumWait > .zero ? limit : nil)

@@ -27,10 +27,8 @@ package protocol SharedPace: Sendable {
 
 /// The outcome of taking a unit of a ``SharedPace``.
 package enum SharedTaking: Sendable, Hashable {
-  /// The request may be sent. The note reports once that the quota's store was lost, or that it is back.
-  case taken(TransferFacts.Note?)
-  /// The request has waited for its unit, and may be sent.
-  case waited(TransferFacts.Note)
+  /// The request may be sent. The notes report its wait, and once that the quota's store was lost, or that it is back.
+  case taken([TransferFacts.Note])
   /// The request may not be sent yet; the wait is the known part of what is left.
   case refused(wait: Duration)
   /// The task was cancelled.

@@ -8,7 +8,7 @@ extension SharedCacheStore {
   private static let firstPause = Duration.milliseconds(10)
   private static let longestPause = Duration.milliseconds(160)
 
-  func takeNote() -> TransferFacts.Note? { link.takeNote() }
+  func takeNotes() -> [TransferFacts.Note] { link.takeNotes() }
 
   func words() -> String { "shared as \(settings.name)" + (link.loss.map { "; \($0)" } ?? "") }
 

@@ -11,7 +11,7 @@ final class StoreLink: Sendable {
     var health = StoreHealth()
     /// The store's time less this instance's date, as of the latest response.
     var offset = Duration.zero
-    var note: TransferFacts.Note?
+    var notes = StoreNotes()
     var returns: UInt64 = 0
   }
 
@@ -48,7 +48,7 @@ final class StoreLink: Sendable {
     return health.isRefusing ? "the store refuses changes" : nil
   }
 
-  func takeNote() -> TransferFacts.Note? { state.withLock { $0.note.take() } }
+  func takeNotes() -> [TransferFacts.Note] { state.withLock { $0.notes.take() } }
 
   /// Returns the value of a key; `nil` if the store is lost or the task is cancelled.
   func read(_ key: String) async -> StoredValue? {
@@ -115,7 +115,7 @@ final class StoreLink: Sendable {
       guard state.health.succeeded(isChange: isChange) == .back else { return nil }
       state.returns += 1
       let change = StoreChange.back(what)
-      state.note = change.note
+      state.notes.add(change)
       return change
     }
     change?.log(to: logger)
@@ -129,7 +129,7 @@ final class StoreLink: Sendable {
     let change = StoreChange.lost(what, consequence, because: error)
     let isNew = state.withLock { state in
       guard state.health.failed(isRefusal: isRefusal, now: time.now(), jitter: jitter) == .lost else { return false }
-      state.note = change.note
+      state.notes.add(change)
       return true
     }
     if isNew { change.log(to: logger) }

@@ -13,10 +13,16 @@ final class SharedQuota: SharedPace {
     var waiters: [UInt64: OneAnswer<Void>] = [:]
     var lastID: UInt64 = 0
     var timer: (id: UInt64, until: Duration, isForWaiters: Bool, task: Task<Void, Never>)?
-    /// The note about the store that the next request reports.
-    var note: TransferFacts.Note?
+    /// The notes about the store that the next request reports.
+    var notes = StoreNotes()
     /// The state in the store as of the latest response, and the time at which that arrived.
     var seen: (stored: StoredValue, at: Duration)?
+
+    /// Returns whether the timer fires at a time or earlier. If it is overdue, that is not known: its task may have begun
+    /// to sleep late.
+    func isTimerSet(for next: Duration, now: Duration) -> Bool {
+      timer.map { now < $0.until && $0.until <= next } ?? false
+    }
   }
 
   private enum Failure: Error {
@@ -61,15 +67,14 @@ final class SharedQuota: SharedPace {
   }
 
   func take() -> SharedTaking {
-    let (isTaken, note, mustAct) = state.withLock { state in
+    let (isTaken, notes, mustAct) = state.withLock { state in
       let now = time.now()
       let isTaken = state.machine.ask(now: now)
-      let next = state.machine.nextEvent(now: now)
-      let mustAct = next.map { $0 < state.timer?.until ?? .zero || state.timer == nil } ?? false
-      return (isTaken, isTaken ? state.note.take() : nil, mustAct)
+      let mustAct = state.machine.nextEvent(now: now).map { !state.isTimerSet(for: $0, now: now) } ?? false
+      return (isTaken, isTaken ? state.notes.take() : [], mustAct)
     }
     if mustAct { act() }
-    return isTaken ? .taken(note) : .refused(wait: .zero)
+    return isTaken ? .taken(notes) : .refused(wait: .zero)
   }
 
   func take(within limit: Duration) async -> SharedTaking {
@@ -100,10 +105,10 @@ final class SharedQuota: SharedPace {
     guard hasWaited else { return .refused(wait: left) }
     let waited = time.now() - start
     let why = isLost ? ", whose store is lost" : ""
-    return .waited(
-      TransferFacts.Note(
-        "quota", detail: isLost ? "unshared" : "shared",
-        text: "waited \(waited.brief) for the shared quota \(name)\(why)", wait: waited))
+    let note = TransferFacts.Note(
+      "quota", detail: isLost ? "unshared" : "shared",
+      text: "waited \(waited.brief) for the shared quota \(name)\(why)", wait: waited)
+    return .taken(state.withLock { $0.notes.take() } + [note])
   }
 
   func giveBack() {
@@ -156,7 +161,7 @@ final class SharedQuota: SharedPace {
     guard let next = state.machine.nextEvent(now: now) else { return }
     let isForWaiters = !state.waiters.isEmpty
     if let timer = state.timer {
-      guard next < timer.until || isForWaiters && !timer.isForWaiters else { return }
+      guard !state.isTimerSet(for: next, now: now) || isForWaiters && !timer.isForWaiters else { return }
       timer.task.cancel()
     }
     // A clock may round less than this to nothing, and would then be asked over and over.
@@ -188,7 +193,7 @@ final class SharedQuota: SharedPace {
         let wasLost = state.machine.exchanged(request, reply, start: start, now: now, jitter: jitter)
         guard wasLost else { return nil }
         let change = StoreChange.back("the shared quota \(name)")
-        state.note = change.note
+        state.notes.add(change)
         return change
       case .failure(let failure):
         var cause: FleetStoreError?
@@ -196,7 +201,7 @@ final class SharedQuota: SharedPace {
         let isNew = state.machine.failed(request, isLost: cause != nil, now: now, jitter: jitter)
         guard let cause, isNew else { return nil }
         let change = StoreChange.lost("the shared quota \(name)", "is lost, \(terms.withoutStore)", because: cause)
-        state.note = change.note
+        state.notes.add(change)
         return change
       }
     }

@@ -3,8 +3,8 @@
 internal import Lastro
 internal import LastroSupport
 
-/// The address of a server: `redis://HOST:PORT`, `rediss://HOST:PORT` for TLS, or `unix:/PATH`; or that of a sentinel,
-/// with the name of the primary: `redis+sentinel://HOST:PORT/NAME` or `rediss+sentinel://HOST:PORT/NAME`.
+/// A server at `redis://HOST:PORT`, `rediss://HOST:PORT` for TLS, or `unix:/PATH`; or a sentinel, with the name of the
+/// primary: `redis+sentinel://HOST:PORT/NAME` or `rediss+sentinel://HOST:PORT/NAME`.
 struct RedisAddress: Sendable, Hashable, CustomStringConvertible {
   private enum Place: Hashable {
     case host(String, port: Int, isSecure: Bool)
@@ -18,16 +18,15 @@ struct RedisAddress: Sendable, Hashable, CustomStringConvertible {
   static let standardPort = 6379
   static let sentinelPort = 26_379
 
-  init(_ text: String) throws(ConfigurationError) {
-    let hint = "write redis://HOST:PORT, rediss://HOST:PORT, redis+sentinel://HOST:PORT/NAME or unix:/PATH"
+  /// Parses an address, which may name several hosts, separated by commas.
+  static func parse(_ text: String) throws(ConfigurationError) -> [RedisAddress] {
+    let hint = "write redis://HOST:PORT, rediss://HOST:PORT, redis+sentinel://HOST:PORT,HOST:PORT/NAME or unix:/PATH"
     if text.hasPrefix("unix:") {
       let path = String(text.dropFirst(5))
       guard path.hasPrefix("/"), !path.utf8.contains(0) else {
         throw ConfigurationError("the store's socket \(path.escapedForDisplay) is not an absolute path", hint: hint)
       }
-      place = .socket(path)
-      primary = nil
-      return
+      return [RedisAddress(place: .socket(path), primary: nil)]
     }
     let schemes = ["redis://", "rediss://", "redis+sentinel://", "rediss+sentinel://"]
     guard let scheme = schemes.first(where: text.hasPrefix) else {
@@ -42,15 +41,18 @@ struct RedisAddress: Sendable, Hashable, CustomStringConvertible {
     let slash = rest.firstIndex(of: "/") ?? rest.endIndex
     let name = rest[slash...].dropFirst()
     if isOfSentinel || name.isEmpty { rest = rest[..<slash] }
-    guard !isOfSentinel || Self.isName(name) else {
+    guard !isOfSentinel || isName(name) else {
       throw ConfigurationError(
         "the sentinel's address has no valid name of a primary", hint: "write redis+sentinel://HOST:PORT/NAME")
     }
-    primary = isOfSentinel ? String(name) : nil
     do throws(TransportError) {
-      let authority = try Authority(rest)
-      let port = authority.port ?? (isOfSentinel ? Self.sentinelPort : Self.standardPort)
-      place = .host(authority.host.unbracketedHost, port: port, isSecure: scheme.hasPrefix("rediss"))
+      return try rest.split(separator: ",", omittingEmptySubsequences: false).map { host throws(TransportError) in
+        let authority = try Authority(host)
+        let port = authority.port ?? (isOfSentinel ? sentinelPort : standardPort)
+        return RedisAddress(
+          place: .host(authority.host.unbracketedHost, port: port, isSecure: scheme.hasPrefix("rediss")),
+          primary: isOfSentinel ? String(name) : nil)
+      }
     } catch {
       throw ConfigurationError("the store's address is invalid: \(error.message)", hint: hint)
     }
@@ -64,8 +66,8 @@ struct RedisAddress: Sendable, Hashable, CustomStringConvertible {
 
   /// Returns the address of a server that the sentinel at this address has named; `nil` if that is invalid.
   func server(host: String, port: Int64) -> RedisAddress? {
-    guard case .host(_, _, let isSecure) = place else { return nil }
-    return try? RedisAddress("redis\(isSecure ? "s" : "")://\(host.bracketedHost):\(port)")
+    guard case .host(_, _, let isSecure) = place, !host.contains(",") else { return nil }
+    return try? RedisAddress.parse("redis\(isSecure ? "s" : "")://\(host.bracketedHost):\(port)").first
   }
 
   /// Returns the request to dial.

@@ -53,13 +53,15 @@ public final class RedisStore: FleetStore {
   ///   - addresses: the addresses of the primary and of servers that may become the primary, at least one:
   ///     `redis://HOST:PORT`, `rediss://HOST:PORT` for TLS, or `unix:/PATH`. The default port is 6379. Or those of
   ///     sentinels with the name of the primary: `redis+sentinel://HOST:PORT/NAME`, or `rediss+sentinel://HOST:PORT/NAME`
-  ///     for TLS to sentinels and servers. The default port is 26379.
+  ///     for TLS to sentinels and servers. The default port is 26379. An address may list several hosts, separated by
+  ///     commas: `redis+sentinel://ONE:PORT,TWO:PORT/NAME`.
   ///   - dialer: the dialer of the connection, such as `CurlNetworkStack.dialer`.
   ///   - user: the ACL user. Default `nil`: the user `default`.
   ///   - password: the password of the user, also for sentinels that require one. Default `nil`: no authentication.
   ///   - prefix: the beginning of all keys, 1 to 100 characters of visible ASCII. Default `lastro`.
   ///   - connection: the options of the connection, such as roots and pins. Default `nil`: those of the dialer.
-  ///   - timeout: the time limit of an operation, connecting included. Default 1 s.
+  ///   - timeout: the time limit of an operation, connecting included. With several addresses, each step of connecting to
+  ///     one takes at most half of it. Default 1 s.
   ///   - time: the source of time for that limit. Default: the system's.
   /// - Throws: `ConfigurationError` if there is no address or an invalid one, there is a user without a password, or a
   ///   value is out of range.
@@ -79,7 +81,9 @@ public final class RedisStore: FleetStore {
         "the store's timeout is \(timeout.brief), which is not positive", hint: "give a positive duration")
     }
     try StoreKey.check("prefix", prefix)
-    self.addresses = try addresses.map { address throws(ConfigurationError) in try RedisAddress(address) }
+    var parsed: [RedisAddress] = []
+    for address in addresses { parsed += try RedisAddress.parse(address) }
+    self.addresses = parsed
     self.dialer = dialer
     self.connection = connection
     let authentication = password.map { ["AUTH", user ?? "default", $0.reveal()] } ?? []
@@ -224,9 +228,11 @@ public final class RedisStore: FleetStore {
       if let dial = state.dial { return .wait(dial) }
       if let failure = state.failure, failure.until > now { throw failure.error }
       let first = state.next
-      let dialing = Task { [weak self, addresses, dialer, connection, greeting, timeout, time] in
+      // A server that does not respond leaves time for the next one.
+      let limit = addresses.count == 1 ? timeout : timeout / 2
+      let dialing = Task { [weak self, addresses, dialer, connection, greeting, time] in
         let dials = RedisDials(
-          addresses: addresses, dialer: dialer, options: connection, greeting: greeting, timeout: timeout, time: time)
+          addresses: addresses, dialer: dialer, options: connection, greeting: greeting, timeout: limit, time: time)
         let result = await dials.open(from: first)
         self?.dialEnded(result)
         return result.map(\.connection)

@@ -30,17 +30,10 @@ final class SharedTokenSource: NotingTokenSource {
     /// The task that writes a pair into the store later.
     var saving: Task<Void, Never>?
     var isLost = false
-    /// The notes about the store that the next request with a token reports. Requests fail meanwhile if the store is
-    /// lost and this instance must not refresh alone, so there may be a loss and a return.
-    var notes: [TransferFacts.Note] = []
+    /// The notes about the store that the next request with a token reports.
+    var notes = StoreNotes()
     /// The store's time less this instance's.
     var offset: Duration?
-
-    mutating func note(_ change: StoreChange) {
-      // A store that comes and goes while no request gets a token does not make them many.
-      if notes.count >= 4 { notes.removeFirst() }
-      notes.append(change.note)
-    }
   }
 
   /// The outcome of looking at the store.
@@ -98,12 +91,7 @@ final class SharedTokenSource: NotingTokenSource {
     }
   }
 
-  func takeNotes() -> [TransferFacts.Note] {
-    state.withLock { state in
-      defer { state.notes = [] }
-      return state.notes
-    }
-  }
+  func takeNotes() -> [TransferFacts.Note] { state.withLock { $0.notes.take() } }
 
   /// Forgets the pair, because the application has set another token, which the next refresh shares.
   func forget() {
@@ -240,7 +228,7 @@ final class SharedTokenSource: NotingTokenSource {
     let isFirst = state.withLock { state in
       guard !state.isLost else { return false }
       state.isLost = true
-      state.note(change)
+      state.notes.add(change)
       return true
     }
     if isFirst { change.log(to: settings.logger) }
@@ -267,7 +255,7 @@ final class SharedTokenSource: NotingTokenSource {
       state.offset = now - here
       guard state.isLost else { return false }
       state.isLost = false
-      state.note(change)
+      state.notes.add(change)
       return true
     }
     if wasLost { change.log(to: settings.logger) }

@@ -24,8 +24,8 @@ final class SharedVerdicts: SharedCircuits {
     var isLost = false
     /// The time at which a change was refused last. A store that is full can be read.
     var changeFailed: Duration?
-    /// The note about the store that the next request reports.
-    var note: TransferFacts.Note?
+    /// The notes about the store that the next request reports.
+    var notes = StoreNotes()
   }
 
   private enum Failure: Error {
@@ -67,7 +67,7 @@ final class SharedVerdicts: SharedCircuits {
       // The keys beyond the limit of a breaker are not shared.
       guard place.key != nil else { return (CircuitNews(), nil as Due?) }
       let verdict = state.circuits[place].machine.attempt(isClosed: isClosed, now: now)
-      return (CircuitNews(verdict: verdict, note: state.note.take()), state.due(place, now))
+      return (CircuitNews(verdict: verdict, notes: state.notes.take()), state.due(place, now))
     }
     perform(due)
     return news
@@ -223,7 +223,7 @@ extension SharedVerdicts.State {
     guard isLost else { return nil }
     isLost = false
     let change = StoreChange.back("the shared circuits \(name)")
-    note = change.note
+    notes.add(change)
     return change
   }
 
@@ -233,7 +233,7 @@ extension SharedVerdicts.State {
     isLost = true
     let change = StoreChange.lost(
       "the shared circuits \(name)", "is lost, \(SharedVerdicts.withoutStore)", because: cause)
-    note = change.note
+    notes.add(change)
     return change
   }
 }

@@ -12,7 +12,7 @@ import Testing
 private final class ScriptedCircuits: SharedCircuits {
   struct State {
     var verdict: CircuitVerdict?
-    var note: TransferFacts.Note?
+    var notes: [TransferFacts.Note] = []
     var turns: [ProbeTurn] = []
     var verdictAfterTurn: CircuitVerdict?
     var calls: [String] = []
@@ -21,7 +21,10 @@ private final class ScriptedCircuits: SharedCircuits {
   let state = Lock(State())
 
   func attempt(on key: ResilienceKey, isClosed: Bool, now: Duration) -> CircuitNews {
-    state.withLock { CircuitNews(verdict: $0.verdict, note: $0.note.take()) }
+    state.withLock { state in
+      defer { state.notes = [] }
+      return CircuitNews(verdict: state.verdict, notes: state.notes)
+    }
   }
 
   func attemptFailed(on key: ResilienceKey) { state.withLock { $0.calls.append("failed") } }
@@ -132,11 +135,11 @@ struct SharedCircuitsTests {
   func hint() async throws {
     others.state.withLock {
       $0.verdict = CircuitVerdict(id: 1, isOpen: true, left: .seconds(4))
-      $0.note = TransferFacts.Note("fleet", detail: "store_back", text: "the store is back")
+      $0.notes = ["is lost", "is back"].map { TransferFacts.Note("fleet", text: "the store \($0)") }
     }
     let refused = try await call()
     #expect(refused.end.contains("is open: another instance reported that too many attempts failed"), "\(refused)")
-    #expect(refused.notes == ["the store is back", "circuit from closed to open, because another instance opened it"])
+    #expect(refused.notes == ["the store is lost", "the store is back", "circuit from closed to open, because another instance opened it"])
     #expect(transport.requests.isEmpty)
     let resource = RawHTTPResource.raw(try ResourceRequest(url: "https://api.example.org/"))
     let words = await stack.explain(resource).description

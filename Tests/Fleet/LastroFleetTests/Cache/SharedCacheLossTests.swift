@@ -48,6 +48,25 @@ struct SharedCacheLossTests {
     #expect(Set(changes.compactMap { $0.dimensions.last?.1 }) == ["store_lost", "store_back"])
   }
 
+  @Test("A loss and a return between two calls are both in the ledger of the second one")
+  func lossBetweenCalls() async throws {
+    let fleet = CacheFleet()
+    let one = try fleet.instance()
+    try await one.settledGet()
+    for failure in [MemoryFleetStore.down, nil] {
+      fleet.store.fail(failure)
+      fleet.clock.advance(by: .seconds(60))
+      try await one.cache.remove("https://example.com/a")
+      await one.shared?.settled()
+    }
+    #expect(
+      fleetTexts(try await one.settledGet()) == [
+        "the store of the shared cache shop is lost, and nothing is shared",
+        "the store of the shared cache shop is back",
+      ])
+    #expect(fleetTexts(try await one.settledGet()) == [])
+  }
+
   @Test("A full store fails no call, is reported once, and is still read")
   func full() async throws {
     let fleet = CacheFleet()

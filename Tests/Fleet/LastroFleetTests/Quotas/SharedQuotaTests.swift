@@ -135,6 +135,21 @@ struct SharedQuotaTests {
     #expect(Set(changes.compactMap { $0.dimensions.last?.1 }) == ["store_lost", "store_back"])
   }
 
+  @Test("A loss and a return between two calls are both in the ledger of the second one")
+  func lossBetweenCalls() async throws {
+    let one = try await instance()
+    store.fail(MemoryFleetStore.down)
+    #expect(await logs(1))
+    store.fail(nil)
+    #expect(await logs(2))
+    let back = "the store of the shared quota api is back"
+    #expect(
+      Self.texts(try await one.call()) == [
+        "the store of the shared quota api is lost, and this instance uses its fraction of 1/2", back,
+      ])
+    #expect(!Self.texts(try await waited(one)).contains(back))
+  }
+
   @Test("Without fractions a call waits for the store, and is refused when its time is over")
   func waits() async throws {
     let one = try await instance(.wait, maximumWait: .seconds(2))
@@ -192,6 +207,26 @@ struct SharedQuotaTests {
     #expect(try await explanation(one).contains("; 0 can be sent now"))
     _ = try await waited(one)
     #expect(!String(decoding: store.values[0], as: UTF8.self).contains(#""members":{}"#))
+  }
+
+  @Test("An instance that returns later has its share again, and relies on what it has seen only if that is recent")
+  func returnsLater() async throws {
+    for (pause, reads) in [(60, 0), (100, 1)] {
+      let one = try await instance(.fraction(of: 1), maximumWait: .zero)
+      await one.pacer.leave()
+      let before = (reads: store.reads, changes: store.changes)
+      clock.advance(by: .seconds(pause))
+      await #expect(throws: HTTPFetchError<any Error>.self) { try await one.call() }
+      #expect(await eventually { store.changes > before.changes })
+      #expect(store.reads == before.reads + reads, "\(pause)")
+      var sent = 0
+      for _ in 0..<200 {
+        clock.advance(by: .milliseconds(50))
+        if (try? await one.call()) != nil { sent += 1 }
+      }
+      // In ten seconds: the pace, and the burst at most.
+      #expect((98...110).contains(sent), "\(sent)")
+    }
   }
 
   @Test("Options that cannot be are refused")

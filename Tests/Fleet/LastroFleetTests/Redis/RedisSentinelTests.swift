@@ -45,7 +45,10 @@ struct RedisSentinelTests {
 
   init() throws { engine = try TestAuthority.engine() }
 
-  private func addresses(_ ports: [Int]) -> [String] { ports.map { "redis+sentinel://127.0.0.1:\($0)/fleet" } }
+  /// Returns the address of sentinels, which a store may get as one.
+  private func addresses(_ ports: [Int], scheme: String = "redis+sentinel") -> [String] {
+    ["\(scheme)://\(ports.map { "127.0.0.1:\($0)" }.joined(separator: ","))/fleet"]
+  }
 
   @Test("The store follows the primary through a failover on demand, and through one after a crash")
   func failover() async throws {
@@ -55,8 +58,9 @@ struct RedisSentinelTests {
     // With shorter times, a sentinel on a busy machine gives up a failover halfway, and undoes it.
     let sentinel = try await RedisPeer.startSentinel(
       of: first, "sentinel failover-timeout fleet 15000", "sentinel down-after-milliseconds fleet 3000")
-    let dead = try Loopback.freePort()
-    let store = try RedisStore(addresses([dead, sentinel.port]), dialer: engine, timeout: .seconds(30))
+    // A server and a dead address are passed over.
+    let store = try RedisStore(
+      addresses([second.port, Loopback.freePort(), sentinel.port]), dialer: engine, timeout: .seconds(30))
     #expect(try await store.set("a", to: one, ifCurrently: nil, expiresAfter: .seconds(600)).bytes == one)
     #expect(try first.command("EXISTS", "lastro:1:a") == ":1")
     // A primary does not wait until its replicas have a value.
@@ -80,6 +84,51 @@ struct RedisSentinelTests {
       let isThere = (try? peer.command("EXISTS", "lastro:1:\(key)")) == ":1"
       return isThere && (try? peer.reply("INFO", "replication").contains("role:master")) ?? false
     }
+  }
+
+  @Test("Over TLS, the store passes over a sentinel of another authority, a server and a dead address")
+  func tls() async throws {
+    let certificates = try await PeerCertificates(), others = try await PeerCertificates()
+    let primary = try await RedisPeer.start(certificates: certificates)
+    let sentinel = try await RedisPeer.startSentinel(of: primary, certificates: certificates)
+    let hostile = try await RedisPeer.startSentinel(
+      of: try await RedisPeer.start(certificates: others), certificates: others)
+    var options = ConnectionOptions()
+    options.proxy = .none
+    options.tls.roots = .file(certificates.authority)
+    func store(_ ports: [Int], _ scheme: String = "rediss+sentinel") throws -> RedisStore {
+      try RedisStore(
+        addresses(ports, scheme: scheme), dialer: engine, connection: options, timeout: .seconds(30))
+    }
+    let all = try store([hostile.port, primary.port, Loopback.freePort(), sentinel.port])
+    #expect(try await all.set("a", to: one, ifCurrently: nil, expiresAfter: .seconds(600)).bytes == one)
+    let server = try RedisStore(
+      ["rediss://127.0.0.1:\(primary.port)"], dialer: engine, connection: options, timeout: .seconds(30))
+    #expect(try await server.read("a").bytes == one)
+
+    let refusal = await failure(try store([hostile.port]))
+    #expect(refusal?.code == .unreachable && refusal?.message.contains("certificate") ?? false, "\(refusal as Any)")
+    let plain = await failure(try store([sentinel.port], "redis+sentinel"))
+    #expect(plain?.code == .unreachable, "\(plain as Any)")
+  }
+
+  @Test("A first sentinel that accepts the connection and never responds fails no operation")
+  func silent() async throws {
+    let clock = ManualClock()
+    let value = "*3\r\n" + bulk("x") + bulk("1800000000") + bulk("0")
+    let store = try RedisStore(
+      ["redis+sentinel://one,two/fleet"],
+      dialer: MemoryDialer { request, stream in
+        var replies = request.port == 26_379 ? [place("server", "6380")] : [greeting(), value]
+        while try await stream.read() != nil {
+          if request.host != "one" { try await stream.write(.init(replies.removeFirst().utf8)) }
+        }
+      }, timeout: .seconds(10), time: clock.timeSource)
+    let read = Task { try await store.read("a") }
+    // The limits of the operation and of the first reply.
+    try await clock.waitForLimits(count: 2)
+    clock.advance(by: .seconds(5))
+    #expect(try await read.value.bytes == Array("x".utf8))
   }
 
   @Test("A sentinel gets the password if it requires one, and another name of a primary is refused")
@@ -132,9 +181,10 @@ struct RedisSentinelTests {
       ("*1\r\n" + bulk("a"), .invalidReply), ("*3\r\n" + bulk("a") + bulk("1") + bulk("b"), .invalidReply),
       ("*2\r\n:1\r\n:2\r\n", .invalidReply), ("*2\r\n*-1\r\n" + bulk("1"), .invalidReply),
       (place("a", "0"), .invalidReply), (place("a", "65536"), .invalidReply), (place("a", "-1"), .invalidReply),
-      (place("a", ""), .invalidReply), (place("", "1"), .invalidReply), (place("a b", "1"), .invalidReply),
-      (place("a@b", "1"), .invalidReply), (place("a/b", "1"), .invalidReply), (place("a\r\nb", "1"), .invalidReply),
-      (place("[::1", "1"), .invalidReply), (place("a", "1") + "+OK\r\n", .invalidReply),
+      (place("a,b", "1"), .invalidReply), (place("a", ""), .invalidReply), (place("", "1"), .invalidReply),
+      (place("a b", "1"), .invalidReply), (place("a@b", "1"), .invalidReply), (place("a/b", "1"), .invalidReply),
+      (place("a\r\nb", "1"), .invalidReply), (place("[::1", "1"), .invalidReply),
+      (place("a", "1") + "+OK\r\n", .invalidReply),
       ("*-1\r\n", .refused), ("$-1\r\n", .refused), ("-ERR unknown command\r\n", .refused),
       ("-IDONTKNOW\r\n", .refused), ("-NOAUTH\r\n", .refused),
     ]
@@ -146,7 +196,7 @@ struct RedisSentinelTests {
       #expect(error?.code == code, "\(reply.debugDescription): \(String(describing: error))")
       let value = "*3\r\n" + bulk("x") + bulk("1800000000") + bulk("0")
       let both = try RedisStore(
-        ["redis+sentinel://one/fleet", "redis+sentinel://two/fleet"],
+        ["redis+sentinel://one,two/fleet"],
         dialer: dialer { request in
           if request.port == 6_380 { return [greeting(), value] }
           return request.host == "one" ? [reply] : [place("::1", "6380")]
@@ -221,7 +271,11 @@ struct RedisSentinelTests {
       let error = #expect(throws: ConfigurationError.self) { try RedisStore([address], dialer: engine) }
       #expect(error?.message == "the sentinel's address has no valid name of a primary")
     }
-    #expect(throws: ConfigurationError.self) { try RedisStore(["redis+sentinel://u:p@a/b"], dialer: engine) }
-    #expect(throws: ConfigurationError.self) { try RedisStore(["sentinel://a/b"], dialer: engine) }
+    for address in [
+      "redis+sentinel://u:p@a/b", "redis+sentinel://a,u:p@b/c", "sentinel://a/b", "redis+sentinel:///a", "redis://a,",
+      "redis+sentinel://a,/b", "rediss+sentinel://a,,b/c", "redis+sentinel://a/b,c/d", "redis+sentinel://a:0,b/c",
+    ] {
+      #expect(throws: ConfigurationError.self, "\(address)") { try RedisStore([address], dialer: engine) }
+    }
   }
 }

@@ -30,8 +30,8 @@ package protocol SharedHTTPCacheStore: HTTPCacheStore {
   /// if a fetch could not wait for their removal.
   func removeLater(_ url: [UInt8]?)
 
-  /// Returns a note about the store's state once, for the next request to report it.
-  func takeNote() -> TransferFacts.Note?
+  /// Returns the notes about the store since the previous call, for the next request to report them.
+  func takeNotes() -> [TransferFacts.Note]
 
   /// Returns a phrase about the sharing, for `explain`.
   func words() -> String
