@@ -86,6 +86,13 @@ final class EngineJob: Sendable {
   /// Tells the loop to continue sending, because the upload has more bytes or has ended.
   func resumeSending() { post(.resumeSending(self)) }
 
+  /// Tells the loop to send another priority, if the exchange runs over HTTP/2.
+  func setPriority(_ priority: RequestPriority) {
+    _ = port.loop.inbox.perform { [self] _ in
+      (reference.core?.exchanges[exchange]?.runner as? HTTP2Call)?.setPriority(priority)
+    }
+  }
+
   func markSent() { wasSent.store(true, ordering: .relaxed) }
 
   var isCancelled: Bool { cancelled.load(ordering: .acquiring) }

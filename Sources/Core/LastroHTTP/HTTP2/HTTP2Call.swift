@@ -55,6 +55,13 @@ final class HTTP2Call: ExchangeRunner {
     return true
   }
 
+  /// Sends a priority for the rest of the response.
+  func setPriority(_ priority: RequestPriority) {
+    guard let stream else { return }
+    session.setPriority(priority.fieldValue, of: stream)
+    multiplexer.scheduleFlush()
+  }
+
   // MARK: Receiving
 
   func received(interim head: ResponseHead) {
