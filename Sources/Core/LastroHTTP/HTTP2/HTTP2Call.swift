@@ -128,6 +128,7 @@ final class HTTP2Call: ExchangeRunner {
   /// until the server resets the stream (RFC 9113 §8.1) or stops accepting it.
   func answered() {
     guard let stream else { return }
+    if exchange.job.isTunnel { exchange.receiver.endStream(exchange.facts()) }
     restSentBytes = session.sentBytes(on: stream) ?? 0
     waitForRest()
   }
@@ -223,7 +224,7 @@ final class HTTP2Call: ExchangeRunner {
   }
 
   func look(now: Int64) -> Bool {
-    guard now >= restDueAt, now < exchange.job.expiresAt else { return false }
+    guard now >= restDueAt, exchange.rest.isOpen || now < exchange.job.expiresAt else { return false }
     lookAtRest()
     return true
   }
