@@ -308,8 +308,8 @@ let package = Package(
     Floor.streams.tests(
       "LastroWebSocketTests",
       [
-        "Lastro", "LastroCurl", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroWebSocket",
-        "LastroWire", "PeerSupport", "TestSupport", httpTypes,
+        "Lastro", "LastroCurl", "LastroHTTP", "LastroStreamsTesting", "LastroSupport", "LastroTesting",
+        "LastroWebSocket", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
       ]),
     Floor.streams.tests(
       "LastroGeminiTests",

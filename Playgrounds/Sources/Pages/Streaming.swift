@@ -50,6 +50,16 @@ private func part(of path: String) async throws -> ResourceRequest {
   return part
 }
 
+// sample: priority
+func backup(github: any HTTPNetworkStack) async throws -> ResponseBody {
+  var archive = HTTPResource.archive(of: "apple/swift")
+  archive.options.priority = RequestPriority(urgency: 7)  // 0 is the most urgent, 3 the default
+  let body = try await github.stream(archive).value
+  try body.setPriority(RequestPriority(urgency: 5))
+  return body
+}
+// end
+
 private func trailers() throws -> ResourceRequest {
   // sample: trailers
   let (parts, source) = AsyncStream.makeStream(of: Data.self)
@@ -105,6 +115,8 @@ extension Page {
     _ = try? await github.fetch(.raw(try await part(of: file.path)))
     stage.check("a slice came", stage.server.requests.last?.text == "456789")
     stage.check("its digest came", stage.server.requests.last?.headers["Content-Digest"]?.count == 54)
+    _ = try await backup(github: github)
+    stage.check("the priority came", stage.server.requests.last?.headers["Priority"] == "u=7")
     _ = try? await github.fetch(.raw(try trailers()))
     stage.check("a field came behind the body", stage.server.requests.last?.trailers.fields.map(\.value) == ["sum"])
   }

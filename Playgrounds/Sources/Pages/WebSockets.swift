@@ -117,6 +117,15 @@ private func addressed(dialer: any Dialer) -> WebSocketClient {
   return client
 }
 
+private func sharing(_ stack: CurlNetworkStack) -> WebSocketClient {
+  // sample: http2
+  var configuration = WebSocketConfiguration()
+  configuration.http2 = .whenAnnounced
+  let client = WebSocketClient(dialer: stack.dialer, configuration: configuration)
+  // end
+  return client
+}
+
 private func tooLarge(_ client: WebSocketClient) async throws {
   // sample: too large
   let socket = try await client.connect("wss://chat.example.org/archive")

@@ -260,6 +260,26 @@ enum NghttpdSite {
   }
 }
 
+/// nghttpd, which sends responses in the order of their priorities (RFC 9218) and ignores those of RFC 7540.
+package enum PriorityPeer {
+  /// The size of the file `/part`: less than the window of a stream, and more than is read in a turn of the loop.
+  package static let partBytes = 900 << 10
+
+  package static func start() async throws -> Peer {
+    let program = try PeerProcess.find(["nghttpd"], package: "nghttp2-server")
+    let certificates = try await PeerCertificates()
+    return try await Peer.start(certificates: certificates) { directory, ports in
+      try directory.write(Data(repeating: 0x61, count: partBytes), to: "www/part")
+      return PeerProcess.Launch(
+        program: program,
+        arguments: [
+          "-a", "127.0.0.1", "-d", directory.file("www"), "--no-rfc7540-pri", "\(ports[0])", certificates.serverKey,
+          certificates.server,
+        ])
+    }
+  }
+}
+
 /// A server on Node. Its third port serves plain HTTP, for proxies that forward requests to it.
 enum NodeSite {
   static func start(_ certificates: PeerCertificates) async throws -> Peer {

@@ -17,6 +17,7 @@ extension FetchPlan {
       for case let interceptor as any ExplainableInterceptor in interceptors.all {
         made = interceptor.explainedRequest(made)
       }
+      made.addPriority()
       request = made
       // Run the checks of an attempt, so that a refusal is found here too.
       try checkLimits(of: made.options)

@@ -49,6 +49,7 @@ public struct RequestOptions: Sendable {
     var firstElement: FirstElementLimit?
     var layerUses = ByLayerPlace<any Sendable>()
     var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
+    var priority: RequestPriority?
     var tape: TransferTape?
     var notes: [TransferFacts.Note] = []
   }
@@ -176,6 +177,13 @@ public struct RequestOptions: Sendable {
   public var onInterimResponse: (@Sendable (HTTPResponse) -> Void)? {
     get { storage.value.onInterimResponse }
     _modify { yield &storage.value.onInterimResponse }
+  }
+  /// The priority among other requests to the same server, sent as the `Priority` field over every version of HTTP,
+  /// unless the request sets that field itself. Default `nil`: no field is sent. A request with an urgency outside 0…7
+  /// is refused. To change the priority of a response that is being read, call ``ResponseBody/setPriority(_:)``.
+  public var priority: RequestPriority? {
+    get { storage.value.priority }
+    _modify { yield &storage.value.priority }
   }
 
   /// Makes options of which some are set; by default none. All others are properties with defaults.

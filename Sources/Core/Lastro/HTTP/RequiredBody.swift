@@ -17,6 +17,8 @@ private final class RequiredBody: ResponseBodySource {
 
   var finalFacts: TransferFacts? { body.finalFacts }
 
+  func setPriority(_ priority: RequestPriority) { try? body.setPriority(priority) }
+
   func next() async throws(TransportError) -> Data? {
     var iterator = body.makeAsyncIterator()
     if let chunk = try await iterator.next() {

@@ -10,8 +10,14 @@ package protocol ResponseBodySource: AnyObject, Sendable {
   func next() async throws(TransportError) -> Data?
   /// Cancels the transfer and releases its connection. May be called at any time, and more than once.
   func cancel()
+  /// Asks the server to send the rest of the body with another priority. Default: does nothing.
+  func setPriority(_ priority: RequestPriority)
   /// The facts of the whole transfer; `nil` until it has ended.
   var finalFacts: TransferFacts? { get }
+}
+
+extension ResponseBodySource {
+  package func setPriority(_ priority: RequestPriority) {}
 }
 
 /// The body of a response: bytes in memory, or a stream with back-pressure that a single reader consumes once.
@@ -91,6 +97,18 @@ public struct ResponseBody: AsyncSequence, Sendable {
   /// Cancels the transfer. Its connection is released or closed.
   public func cancel() {
     if case .source(let owner) = storage { owner.source.cancel() }
+  }
+
+  /// Asks the server to send the rest of the body with another priority, in a PRIORITY_UPDATE frame (RFC 9218 §7.1).
+  ///
+  /// It has an effect over HTTP/2, on the body of an engine's response that has not ended, if the server has announced
+  /// that it uses these priorities (SETTINGS_NO_RFC7540_PRIORITIES). Otherwise nothing is sent. It returns at once, and
+  /// may be called from any thread.
+  ///
+  /// - Throws: stage `request`, code `invalid_option`, for an urgency outside 0…7.
+  public func setPriority(_ priority: RequestPriority) throws(TransportError) {
+    try priority.check()
+    if case .source(let owner) = storage { owner.source.setPriority(priority) }
   }
 
   /// Ends the body with the reader's verdict, and cancels the rest of the transfer. Observers see that verdict, rather

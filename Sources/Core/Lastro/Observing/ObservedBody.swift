@@ -44,6 +44,8 @@ final class ObservedBody: ResponseBodySource {
 
   var finalFacts: TransferFacts? { body.finalFacts }
 
+  func setPriority(_ priority: RequestPriority) { try? body.setPriority(priority) }
+
   /// Marks the call as successful. From this point on the body belongs to its reader.
   func markCallSuccessful() {
     state.withLock { $0.hasBegun = true }

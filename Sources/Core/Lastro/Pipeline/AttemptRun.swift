@@ -232,6 +232,7 @@ extension AttemptRun {
         request.head.headerFields = request.head.headerFields.withOneCookieField
       }
       request.nameCarriedSecrets()
+      request.addPriority()
       if let contentType = request.body.contentType, request.head.headerFields[.contentType] == nil {
         request.head.headerFields[.contentType] = contentType
       }

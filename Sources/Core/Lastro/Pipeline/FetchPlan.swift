@@ -95,6 +95,7 @@ struct FetchPlan: Sendable {
   ) throws(TransportError) {
     try timeouts.check()
     try StackConfiguration.check("RequestOptions.maximumBodyBytes", options.maximumBodyBytes ?? 0, least: 0)
+    try options.priority?.check()
     try configuration.checkLimits()
   }
 

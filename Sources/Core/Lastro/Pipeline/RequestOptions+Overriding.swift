@@ -21,6 +21,7 @@ extension RequestOptions {
     result.layerUses.override(by: layerUses)
     if let hostField { result.hostField = hostField }
     if let onInterimResponse { result.onInterimResponse = onInterimResponse }
+    if let priority { result.priority = priority }
     return result
   }
 }

@@ -19,6 +19,7 @@ public struct TransferRequest: Sendable {
     var dropsRedirectBodies: Bool
     var callID: UInt64 = 0
     var member: MemberAddress?
+    var isTunnel = false
   }
 
   private var parts: CopyOnWrite<Parts>
@@ -130,6 +131,14 @@ public struct TransferRequest: Sendable {
   package var member: MemberAddress? {
     get { parts.value.member }
     _modify { yield &parts.value.member }
+  }
+
+  /// Whether the request is an extended CONNECT (RFC 8441 §4), which needs HTTP/2 and a server that has announced it.
+  /// After a 2xx response the bodies of request and response are the two directions of a stream, which has no time
+  /// limits. Default false.
+  package var isTunnel: Bool {
+    get { parts.value.isTunnel }
+    _modify { yield &parts.value.isTunnel }
   }
 
   /// A closure that is called for interim responses; see ``RequestOptions/onInterimResponse``. Default: `nil`.

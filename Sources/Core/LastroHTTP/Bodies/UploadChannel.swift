@@ -55,19 +55,23 @@ package final class UploadChannel: Sendable {
 
     /// Returns the waiting pump once half of the capacity is free. Waking it for every chunk would cost more than
     /// copying one.
-    mutating func takeWriter() -> CheckedContinuation<Bool, Never>? {
-      count <= UploadChannel.capacity / 2 ? writer.take() : nil
+    mutating func takeWriter(_ capacity: Int) -> CheckedContinuation<Bool, Never>? {
+      count <= capacity / 2 ? writer.take() : nil
     }
   }
 
-  private static let capacity = 1 << 20
+  /// The number of bytes from which on the pump waits.
+  private let capacity: Int
   private let body: RequestBody
   private let open: @Sendable () throws -> RequestBody.NextChunk
   private let state = Lock(State())
 
   /// Creates a channel; returns `nil` if the body is in memory and needs no pump.
-  package init?(body: RequestBody) {
+  ///
+  /// - Parameter capacity: the number of bytes from which on the source waits. Default 1 MiB.
+  package init?(body: RequestBody, capacity: Int = 1 << 20) {
     self.body = body
+    self.capacity = capacity
     switch body.source {
     case .empty, .bytes: return nil
     case .stream(_, _, let open): self.open = { open() }
@@ -116,7 +120,7 @@ package final class UploadChannel: Sendable {
         UnsafeMutableRawBufferPointer(rebasing: buffer[count...]).copyBytes(from: piece)
         count += piece.count
       }
-      return (.bytes(count), state.takeWriter())
+      return (.bytes(count), state.takeWriter(capacity))
     }
     writer?.resume(returning: true)
     return supply
@@ -128,7 +132,7 @@ package final class UploadChannel: Sendable {
     let (chunk, writer): (Data?, CheckedContinuation<Bool, Never>?) = state.withLock { state in
       if case .failure = state.end { return (nil, nil) }
       let chunk = state.takeChunk(from: least, upTo: most)
-      return (chunk, chunk == nil ? nil : state.takeWriter())
+      return (chunk, chunk == nil ? nil : state.takeWriter(capacity))
     }
     writer?.resume(returning: true)
     return chunk
@@ -170,7 +174,7 @@ package final class UploadChannel: Sendable {
     return await withCheckedContinuation { continuation in
       let answer: Bool? = state.withLock { state in
         if state.isStopped { return false }
-        if state.count < Self.capacity { return true }
+        if state.count < capacity { return true }
         state.writer = continuation
         return nil
       }

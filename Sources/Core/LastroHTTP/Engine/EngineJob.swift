@@ -17,6 +17,8 @@ final class EngineJob: Sendable {
   /// The rule that determines where the response ends. It is stored, because reading it from the request would copy the
   /// request.
   let asks: ResponseReader.Request
+  /// Whether the request is an extended CONNECT (``TransferRequest/isTunnel``).
+  let isTunnel: Bool
   let sharedOptions: SharedOptions
   /// Whether `options` are the engine's own, whose partition needs no lookup.
   let usesDefaultOptions: Bool
@@ -53,6 +55,7 @@ final class EngineJob: Sendable {
   ) {
     self.request = request
     self.asks = asks
+    isTunnel = request.isTunnel
     sharedOptions = own ?? port.options
     usesDefaultOptions = own == nil
     self.wantedConnections = wantedConnections
@@ -61,7 +64,7 @@ final class EngineJob: Sendable {
     enqueuedAt = now
     expiresAt = request.deadline.map { now.adding($0) } ?? .max
     body = request.delivery.mayStream ? BodyChannel(capacity: port.settings.streamBufferBytes) : nil
-    upload = request.hasBody ? UploadChannel(body: request.body) : nil
+    upload = request.hasBody ? UploadChannel(body: request.body, capacity: request.isTunnel ? 64 << 10 : 1 << 20) : nil
   }
 
   /// The number of resends so far. Unchecked, because only the loop's thread changes it, and another thread reads it
@@ -85,6 +88,13 @@ final class EngineJob: Sendable {
 
   /// Tells the loop to continue sending, because the upload has more bytes or has ended.
   func resumeSending() { post(.resumeSending(self)) }
+
+  /// Tells the loop to send another priority, if the exchange runs over HTTP/2.
+  func setPriority(_ priority: RequestPriority) {
+    _ = port.loop.inbox.perform { [self] _ in
+      (reference.core?.exchanges[exchange]?.runner as? HTTP2Call)?.setPriority(priority)
+    }
+  }
 
   func markSent() { wasSent.store(true, ordering: .relaxed) }
 

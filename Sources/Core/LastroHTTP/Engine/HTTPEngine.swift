@@ -48,7 +48,7 @@ final class HTTPEngine {
   private var nextIdleEnd = Int64.max { didSet { context.scheduleEngines(at: nextIdleEnd) } }
   /// The time at which an HTTP/2 connection has work to do.
   private var nextTick = Int64.max { didSet { context.scheduleEngines(at: nextTick) } }
-  private var isShutDown = false
+  private(set) var isShutDown = false
   /// Whether new connections pass their bytes to tapes: once a stack with a recorder has needed one.
   var isTaped = false
 
@@ -187,7 +187,10 @@ final class HTTPEngine {
       let waiting = held.values.sorted { $0.turn < $1.turn }
       held = [:]
       for (_, job) in waiting { job.refuse(.shutDown) }
-      for exchange in exchanges.all { exchange.host.conclude(exchange, .shutDown) }
+    }
+    // Tunnels are streams, which end at once.
+    for exchange in exchanges.all where cancelling || exchange.rest.isOpen {
+      exchange.host.conclude(exchange, .shutDown)
     }
     while let oldest = oldestIdle() { retire(oldest) }
     finishShutdown()
@@ -289,6 +292,19 @@ final class HTTPEngine {
   func countQueued(_ change: Int) {
     queuedCount += change
     reference.group?.countQueued(change)
+  }
+
+  /// Lets an exchange no longer count as running. A tunnel may be open for days, and running exchanges decide how loops
+  /// are chosen and when memory is released.
+  func tunnelOpened() {
+    context.exchanges -= 1
+    reference.load.decrement()
+  }
+
+  /// Lets the exchange of a tunnel count again, because its end is about to be counted.
+  func tunnelWillEnd() {
+    context.exchanges += 1
+    reference.load.increment()
   }
 
   /// Schedules a check of an exchange for the time when its next limit passes.

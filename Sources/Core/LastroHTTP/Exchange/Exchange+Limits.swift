@@ -14,6 +14,7 @@ extension Exchange {
     switch rest {
     case .drained(let end): return min(end, look)
     case .awaited(let end): return min(job.expiresAt, end, look)
+    case .open: return look
     case .part: break
     }
     let end = min(job.expiresAt, patienceEndsAt, look)
@@ -38,8 +39,10 @@ extension Exchange {
   }
 
   /// Whether nothing moves because of our own side: the reader is slow, or the source of the upload is slow while no
-  /// response has arrived.
-  private var waitsForUs: Bool { receiver.isPaused || (upload.isPaused && receiver.route.response == nil) }
+  /// response has arrived. Before a tunnel is open, its source has nothing to give.
+  private var waitsForUs: Bool {
+    receiver.isPaused || (upload.isPaused && receiver.route.response == nil && !job.isTunnel)
+  }
 
   /// Handles a limit or a scheduled look that is due.
   func expire(now: Int64) {
@@ -78,7 +81,10 @@ extension Exchange {
 
   /// Limits the time that is spent on the body of an error response.
   func limitPatience() {
-    guard receiver.route.isErrorAnswer, let limit = engine.settings.errorBodyTime else { return }
+    // A tunnel that is refused is refused over HTTP/1.1, too, where the same limit applies to the body.
+    guard receiver.route.isErrorAnswer,
+      let limit = engine.settings.errorBodyTime ?? (job.isTunnel ? Duration.seconds(2) : nil)
+    else { return }
     // At most half of the remaining time is used, so that the status is reported before the deadline passes.
     let now = now
     let left = job.expiresAt == .max ? Int64.max : (job.expiresAt - now) / 2

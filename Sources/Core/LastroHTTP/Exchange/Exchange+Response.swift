@@ -18,9 +18,19 @@ extension Exchange {
     if head.status >= 300, job.request.dropsRedirectBodies, response.isRedirect { return dropBody() }
     guard try receiver.prepare(for: head) else { return false }
     decoder = try receiver.makeDecoder(for: head)
-    if receiver.route.isStream { receiver.answerWithStream(facts()) }
+    if receiver.route.isStream {
+      if job.isTunnel, engine.isShutDown { throw .shutDown }
+      receiver.answerWithStream(facts())
+      if job.isTunnel { openTunnel() }
+    }
     limitPatience()
     return true
+  }
+
+  /// Lifts the limits of time.
+  private func openTunnel() {
+    rest = .open
+    engine.tunnelOpened()
   }
 
   /// Decides how the body of a redirect is handled. A short body is read, so that the connection can be used again:

@@ -78,6 +78,10 @@ final class Exchange {
     case awaited(until: Int64)
     /// The job is answered, and the rest is read so that the connection can be reused, at most until the given time.
     case drained(until: Int64)
+    /// The response has opened a tunnel, which has no time limits.
+    case open
+
+    var isOpen: Bool { if case .open = self { true } else { false } }
   }
 
   init(_ job: EngineJob, host: HostPool) {

@@ -67,12 +67,18 @@ struct ResponseReceiver {
   /// Whether we ask for content codings on the caller's behalf. A caller that sets `Accept-Encoding` or `Range`
   /// receives the bytes as sent: a part of a coded body could not be decoded.
   private var expandsBody: Bool {
-    engine.settings.decompresses && !GivenFields(job.request.head.headerFields).contains(.coding)
+    !job.isTunnel && engine.settings.decompresses && !GivenFields(job.request.head.headerFields).contains(.coding)
   }
 
   /// Answers the job with the head, and the body as a stream.
   func answerWithStream(_ facts: TransferFacts) {
     if let channel = job.body { answer(ResponseBody(source: StreamedBody(job, channel)), facts) }
+  }
+
+  /// Ends a stream whose request may go on.
+  func endStream(_ facts: TransferFacts) {
+    job.body?.wakeReader {}
+    job.body?.finish(.success(()), facts: facts)
   }
 
   /// Answers the job with the head alone.

@@ -24,6 +24,8 @@ final class StreamedBody: ResponseBodySource {
     return try result.get()
   }
 
+  func setPriority(_ priority: RequestPriority) { job.setPriority(priority) }
+
   func cancel() {
     if !channel.isFinished { job.cancel() }
   }

@@ -58,6 +58,7 @@ final class HTTP1Session: ExchangeRunner, ConnectionSession {
   /// - Returns: false if the link is outdated, and another one may carry the exchange.
   /// - Throws: the error that ends the exchange.
   func start(_ exchange: Exchange) throws(TransportError) -> Bool {
+    if exchange.job.isTunnel { throw .unannouncedTunnel }
     exchange.wasActive()
     switch connection.admit(exchange.job) {
     case .outdated: return false

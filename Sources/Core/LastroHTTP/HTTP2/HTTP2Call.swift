@@ -58,6 +58,13 @@ final class HTTP2Call: ExchangeRunner {
   /// Records how much of the request was sent: nothing if its head was not.
   private func recordSent(_ bodyBytes: Int64) { exchange.sentBytes = exchange.requestSent ? headBytes + bodyBytes : 0 }
 
+  /// Sends a priority for the rest of the response.
+  func setPriority(_ priority: RequestPriority) {
+    guard let stream else { return }
+    session.setPriority(priority.fieldValue, of: stream)
+    multiplexer.scheduleFlush()
+  }
+
   // MARK: Receiving
 
   func received(interim head: ResponseHead) {
@@ -124,6 +131,7 @@ final class HTTP2Call: ExchangeRunner {
   /// until the server resets the stream (RFC 9113 §8.1) or stops accepting it.
   func answered() {
     guard let stream else { return }
+    if exchange.job.isTunnel { exchange.receiver.endStream(exchange.facts()) }
     restSentBytes = session.sentBytes(on: stream) ?? 0
     waitForRest()
   }
@@ -220,7 +228,7 @@ final class HTTP2Call: ExchangeRunner {
   }
 
   func look(now: Int64) -> Bool {
-    guard now >= restDueAt, now < exchange.job.expiresAt else { return false }
+    guard now >= restDueAt, exchange.rest.isOpen || now < exchange.job.expiresAt else { return false }
     lookAtRest()
     return true
   }

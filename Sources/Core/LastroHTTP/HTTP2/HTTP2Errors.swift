@@ -33,6 +33,12 @@ extension TransportError {
       hint: largeFieldsHint)
   }
 
+  /// The error of an extended CONNECT for a connection whose server has not announced that it accepts one.
+  static var unannouncedTunnel: TransportError {
+    .refused(
+      .unsupported, "the server does not announce extended CONNECT (RFC 8441 §3)", hint: "use HTTP/1.1 for this server")
+  }
+
   private static let largeFieldsHint = "put large values into the body"
 
   package static let unansweredPing = TransportError(

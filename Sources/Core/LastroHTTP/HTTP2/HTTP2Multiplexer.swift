@@ -24,6 +24,8 @@ final class HTTP2Multiplexer: ConnectionSession {
   private var openCount = 0
   /// The calls whose heads were not sent yet.
   @exclusivity(unchecked) private var unsent: [HTTP2Call] = []
+  /// The exchanges that wait for the server's SETTINGS.
+  private var awaitingSettings: [HTTP2SettingsWait] = []
   /// The bytes that the socket did not accept.
   private var outgoing: [UInt8] = []
   /// Whether `outgoing` may contain request heads.
@@ -96,8 +98,9 @@ final class HTTP2Multiplexer: ConnectionSession {
   /// - Throws: the error that ends the exchange.
   func start(_ exchange: Exchange) throws(TransportError) -> Bool {
     exchange.wasActive()
-    let request = exchange.job.request
-    let fields = try HTTP2Fields(request, engine.addedFields)
+    let request = exchange.job.request, isTunnel = exchange.job.isTunnel
+    if isTunnel, try awaitsSettings(exchange) { return true }
+    let fields = try HTTP2Fields(request, isTunnel ? .none : engine.addedFields)
     let body = request.hasBody ? HTTP2RequestBody.stream(length: request.body.length) : .none
     guard let stream = session.open(fields, body: body, now: now) else { return false }
     let call = HTTP2Call(exchange, on: self, stream, headBytes: Int64(fields.byteCount))
@@ -108,6 +111,40 @@ final class HTTP2Multiplexer: ConnectionSession {
     unsent.append(call)
     scheduleFlush()
     return true
+  }
+
+  /// Returns whether an extended CONNECT has to wait for the server's SETTINGS. It must not be sent before they announce
+  /// that the server accepts it (RFC 8441 §3).
+  ///
+  /// - Throws: an error if they do not announce that.
+  private func awaitsSettings(_ exchange: Exchange) throws(TransportError) -> Bool {
+    guard session.hasSettings else {
+      let wait = HTTP2SettingsWait(exchange, on: self)
+      awaitingSettings.append(wait)
+      openCount += 1
+      exchange.run(by: wait)
+      return true
+    }
+    guard session.allowsTunnels else { throw .unannouncedTunnel }
+    return false
+  }
+
+  /// Ends the wait of an exchange for SETTINGS.
+  func endWait(_ wait: HTTP2SettingsWait) {
+    guard let index = awaitingSettings.firstIndex(where: { $0 === wait }) else { return }
+    awaitingSettings.remove(at: index)
+    openCount -= 1
+    host.tell(.streamClosed(connection.number, room))
+  }
+
+  /// Starts the exchanges that waited for SETTINGS.
+  private func settingsArrived() {
+    while let wait = awaitingSettings.first {
+      endWait(wait)
+      connection.forgetExchange()
+      wait.exchange.rewind()
+      host.waitAgain(wait.exchange)
+    }
   }
 
   /// Resets a stream, unless it has ended.
@@ -223,6 +260,7 @@ final class HTTP2Multiplexer: ConnectionSession {
   }
 
   private func drop() {
+    for wait in awaitingSettings { host.conclude(wait.exchange, failure ?? refusal ?? .goneBeforeSending) }
     connection.close()
     host.ended(self)
   }
@@ -247,7 +285,9 @@ final class HTTP2Multiplexer: ConnectionSession {
       case .interim(let stream, let head):
         call(stream)?.received(interim: head)
       case .trailers(let stream, let fields): call(stream)?.exchange.received(trailers: fields)
-      case .capacity: tellRoom()
+      case .capacity:
+        tellRoom()
+        if !awaitingSettings.isEmpty { settingsArrived() }
       case .retired: retire()
       }
     }

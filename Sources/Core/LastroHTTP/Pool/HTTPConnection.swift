@@ -68,6 +68,9 @@ final class HTTPConnection: LinkUser {
     report(.active, now: host.engine.now)
   }
 
+  /// Records that an exchange that began has sent nothing, and left.
+  func forgetExchange() { exchanges -= 1 }
+
   /// Records that the connection is free, and until when it may be reused: until one second before the server's
   /// keep-alive timeout, because a request takes time to arrive, or for half of a timeout below two seconds.
   func becameFree(now: Int64) {

@@ -214,7 +214,11 @@ package final class HostPool {
     let facts = exchange.facts()
     exchange.markOver()
     if wasWaiting { tell(.left(exchange.number)) }
-    if case .drained = exchange.rest { tell(.drainEnded(exchange.number)) }
+    switch exchange.rest {
+    case .part, .awaited: break
+    case .drained: tell(.drainEnded(exchange.number))
+    case .open: engine.tunnelWillEnd()
+    }
     exchange.leaveConnection(failure)
     engine.answer(exchange, failure, facts: facts, upgraded: stream)
   }

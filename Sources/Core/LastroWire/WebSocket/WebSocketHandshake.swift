@@ -52,11 +52,19 @@ package struct WebSocketHandshake: Sendable {
 
   /// The fields that make a GET request a handshake.
   package var fields: [(name: String, value: String)] {
-    var fields = [
-      ("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"), ("Sec-WebSocket-Key", key),
-    ]
-    if !subprotocols.isEmpty { fields.append(("Sec-WebSocket-Protocol", subprotocols.joined(separator: ", "))) }
-    if let offer { fields.append(("Sec-WebSocket-Extensions", offer.headerValue)) }
+    var fields = [(name: "Connection", value: "Upgrade"), (name: "Upgrade", value: "websocket")]
+    fields += tunnelFields
+    fields.insert((name: "Sec-WebSocket-Key", value: key), at: 3)
+    return fields
+  }
+
+  /// The fields of an extended CONNECT (RFC 8441 §5).
+  package var tunnelFields: [(name: String, value: String)] {
+    var fields = [(name: "Sec-WebSocket-Version", value: "13")]
+    if !subprotocols.isEmpty {
+      fields.append((name: "Sec-WebSocket-Protocol", value: subprotocols.joined(separator: ", ")))
+    }
+    if let offer { fields.append((name: "Sec-WebSocket-Extensions", value: offer.headerValue)) }
     return fields
   }
 
@@ -77,7 +85,13 @@ package struct WebSocketHandshake: Sendable {
     guard head.values("sec-websocket-accept") == [accept] else {
       throw WebSocketHandshakeFailure(.accept, "the server's Sec-WebSocket-Accept does not match our key")
     }
-    return Agreement(subprotocol: try subprotocol(head), deflate: try deflate(head))
+    return try checkTunnel(head)
+  }
+
+  /// Validates the head of a 2xx response to an extended CONNECT, which needs no proof that the server has read the
+  /// request (RFC 8441 §5.1).
+  package func checkTunnel(_ head: ResponseHead) throws(WebSocketHandshakeFailure) -> Agreement {
+    Agreement(subprotocol: try subprotocol(head), deflate: try deflate(head))
   }
 
   private static func wrong(_ name: String, _ values: [String], wanted: String) -> String {

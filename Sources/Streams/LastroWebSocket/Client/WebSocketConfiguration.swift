@@ -38,6 +38,16 @@ public struct WebSocketConfiguration: Sendable {
     }
   }
 
+  /// The use of HTTP/2 for sockets (RFC 8441).
+  public enum HTTP2Use: Sendable, Hashable {
+    /// Each socket has a connection of its own, over HTTP/1.1.
+    case never
+    /// A socket is a stream of an HTTP/2 connection of the engine, which it shares with fetches and other sockets, if
+    /// the server announces that it accepts this (SETTINGS_ENABLE_CONNECT_PROTOCOL). Otherwise it is opened over
+    /// HTTP/1.1.
+    case whenAnnounced
+  }
+
   /// The subprotocols to offer, in order of preference; each is a token. Default: none.
   public var subprotocols: [String] = []
   /// The compression to offer. Default `nil`: none.
@@ -74,6 +84,15 @@ public struct WebSocketConfiguration: Sendable {
   /// The time limit for closing; positive. Default 10 s, at most 1,000,000,000 s. When it passes, the connection is
   /// cut.
   public var closeTimeout: Duration = .seconds(10)
+
+  /// The use of HTTP/2. Default ``HTTP2Use/never``.
+  ///
+  /// ``HTTP2Use/whenAnnounced`` applies to `wss` URLs, and to `ws` URLs of requests whose connection options demand
+  /// HTTP/2, if the client's dialer is that of a `CurlNetworkStack`, and neither ``address`` nor ``serverName`` is set.
+  /// If no connection to the server is open, one is dialed as for a fetch. A server that does not announce it costs a
+  /// second dial, over HTTP/1.1; the first connection stays open for fetches. ``WebSocket/response`` shows the version
+  /// that was used. Over HTTP/2, the facts of the socket have no TLS parameters.
+  public var http2 = HTTP2Use.never
 
   /// Whether a socket of ``WebSocketClient/reconnecting(to:headers:policy:stableAfter:onReopen:)`` is closed with code
   /// 1001 and replaced by another when its client certificate or trust rules have changed; see

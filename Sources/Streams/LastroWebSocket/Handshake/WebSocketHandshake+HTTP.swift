@@ -19,20 +19,27 @@ extension WebSocketHandshake {
 
   /// Returns the request with the handshake's fields, followed by the caller's.
   ///
+  /// - Parameter isTunnel: whether the request becomes an extended CONNECT (RFC 8441 §5). Default false.
   /// - Throws: code `invalid_header` for a field that the handshake itself sets.
-  package func asked(_ head: HTTPRequest) throws(TransportError) -> HTTPRequest {
+  package func asked(_ head: HTTPRequest, isTunnel: Bool = false) throws(TransportError) -> HTTPRequest {
     if let field = head.headerFields.first(where: { $0.name.canonicalName.hasPrefix("sec-websocket-") }) {
       throw .refused(
         .invalidHeader, "the header field \(field.name.rawName) is part of the handshake",
         hint: "set subprotocols and compression in the configuration")
     }
     var fields: [HTTPField] = []
-    for (name, value) in self.fields { fields.append(try HTTPField(ResponseHead.Field(name: name, value: value))) }
+    for (name, value) in isTunnel ? tunnelFields : self.fields {
+      fields.append(try HTTPField(ResponseHead.Field(name: name, value: value)))
+    }
     for field in head.headerFields
     where field.name.canonicalName != "connection" && field.name.canonicalName != "content-length" {
       fields.append(field)
     }
     var head = head
+    if isTunnel {
+      head.method = .connect
+      head.extendedConnectProtocol = "websocket"
+    }
     head.headerFields = HTTPFields(fields)
     return head
   }

@@ -6,7 +6,8 @@ internal import LastroHTTP
 internal import LastroSupport
 internal import LastroWire
 
-/// Performs a WebSocket handshake over a `Dialer`: HTTP/1.1, with a separate connection for each (RFC 6455 §4.1).
+/// Performs a WebSocket handshake over a `Dialer`: over HTTP/1.1, with a separate connection for each (RFC 6455 §4.1), or
+/// as an extended CONNECT on an HTTP/2 connection of the dialer's engine (RFC 8441), if the configuration allows it.
 ///
 /// As a `Transport` it is below the pipeline, so that interceptors, redirects, retries and masking apply to a handshake
 /// as to any fetch. The body of the response is the upgraded stream, as a ``WebSocketStream``.
@@ -18,12 +19,16 @@ struct WebSocketHandshakeTransport: Transport {
   private let carrier: DialerTransport
   private let configuration: WebSocketConfiguration
   private let random: RandomSource
+  private let time: TimeSource
+  private let base: any Dialer
 
   init(
     dialer: any Dialer, configuration: WebSocketConfiguration, random: RandomSource, time: TimeSource
   ) {
     self.configuration = configuration
     self.random = random
+    self.time = time
+    base = dialer
     var limits = DialerTransport.Configuration.bare(time)
     limits.errorBodyTime = Self.patience
     self.dialer = WebSocketDialer(dialer, configuration: configuration)
@@ -35,10 +40,15 @@ struct WebSocketHandshakeTransport: Transport {
     let handshake = WebSocketHandshake(
       nonce: (random.next(), random.next()), subprotocols: configuration.subprotocols, offer: configuration.offer)
     var asked = request
-    asked.head = try handshake.asked(request.head)
     asked.allowsResend = false
     asked.delivery = .streamedOnSuccess(maximumBytes: nil, errorBytes: request.errorBytes)
     do throws(TransportError) {
+      if configuration.http2 == .whenAnnounced {
+        let began = time.now()
+        if let answer = try await tunnel(asked, handshake) { return answer }
+        asked.deadline = request.deadline.map { $0 - (time.now() - began) }
+      }
+      asked.head = try handshake.asked(request.head)
       return try upgradedResponse(try await carrier.execute(asked), handshake)
     } catch {
       guard error.stage == .timeout, error.code == request.deadlineCode, error.head == nil else { throw error }
@@ -46,6 +56,40 @@ struct WebSocketHandshakeTransport: Transport {
       late.facts = error.facts
       throw late
     }
+  }
+
+  /// Performs the handshake over HTTP/2; returns `nil`, with nothing sent, if HTTP/1.1 must be used.
+  private func tunnel(
+    _ request: TransferRequest, _ handshake: WebSocketHandshake
+  ) async throws(TransportError) -> TransferResponse? {
+    let version = request.connection?.httpVersion, isTLS = request.head.scheme == "https"
+    guard configuration.address == nil, configuration.serverName == nil,
+      version == .http2 || isTLS && version != .http1, let engine = base as? any Transport
+    else { return nil }
+    var asked = request
+    asked.head = try handshake.asked(request.head, isTunnel: true)
+    // Read before the request is sent: a change of the rules meanwhile makes the socket outdated.
+    let tls = isTLS ? DialRequest.TLS() : nil
+    let origin = Origin(request.head).map {
+      LinkOrigin(base, DialRequest(host: $0.host, port: $0.port, tls: tls, connection: request.connection))
+    }
+    var answer: TransferResponse
+    do throws(TransportError) {
+      answer = try await ExchangeStream.open(asked, over: engine, time: time)
+    } catch {
+      if error.stage == .request, error.code == .unsupported, !error.requestSent { return nil }
+      throw error
+    }
+    answer.head = answer.head.withLocationForHTTP
+    do throws(WebSocketHandshakeFailure) {
+      if let stream = answer.body.upgraded {
+        let agreement = try handshake.checkTunnel(ResponseHead(answer.head))
+        answer.body = ResponseBody(upgraded: WebSocketStream(stream, agreement, from: origin))
+      }
+    } catch {
+      throw .refusedHandshake(error, answer)
+    }
+    return answer
   }
 
   private func upgradedResponse(

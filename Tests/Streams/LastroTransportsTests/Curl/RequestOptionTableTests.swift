@@ -66,6 +66,7 @@ private struct Trial: Sendable {
       LoopbackResponse(status: 302).adding(
         "Location", "http://localhost:\(request.head["Host"]?.split(separator: ":").last ?? "")/echo")
     case "echo": .text("key \(request.head["Idempotency-Key"] ?? "-") own \(request.head["X-Own"] ?? "-")")
+    case "priority": .text(request.head["Priority"] ?? "-")
     case "hints": .text("hello").after(interim: 103)
     case "down": .text("down", status: 503)
     case "jar": .text(request.head["Cookie"] ?? "-").adding("Set-Cookie", "a=1")
@@ -165,6 +166,13 @@ struct RequestOptionTableTests {
       let statuses = EventRecorder<Int>()
       _ = try await trial.get("/hints") { $0.onInterimResponse = { statuses.record($0.status.code) } }
       return statuses.events == [103]
+    },
+    Row(name: "priority") { trial in
+      let none = try await trial.get("/priority") { _ in }.text
+      let own = try await trial.get("/priority", headers: ["Priority": "u=1"]) { $0.priority = RequestPriority() }.text
+      let sent = try await trial.get("/priority") { $0.priority = .init(urgency: 7, isIncremental: true) }.text
+      let wrong = try await trial.get("/priority") { $0.priority = .init(urgency: 8) }.words
+      return [none, own, sent, wrong] == ["-", "u=1", "u=7, i", "request/invalid_option"]
     },
   ]
 

@@ -24,6 +24,7 @@ extension HTTP2Fields {
     let given = GivenFields(head.headerFields)
     var fields = try HTTP2Fields(
       method: head.method.rawValue, scheme: head.scheme ?? "https", authority: head.host(given), path: head.path ?? "/")
+    if request.isTunnel { try fields.addProtocol(head.extendedConnectProtocol ?? "") }
     if let agent = added.userAgent, !given.contains(.userAgent) { try fields.add("user-agent", agent) }
     if added.sendsAccept, !given.contains(.accept) { try fields.add("accept", "*/*") }
     if added.decompresses, !given.contains(.coding) { try fields.add("accept-encoding", ContentCoding.offer) }

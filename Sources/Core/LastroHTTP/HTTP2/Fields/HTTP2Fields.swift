@@ -53,6 +53,15 @@ package struct HTTP2Fields: Sendable {
     }
   }
 
+  /// Adds the protocol of an extended CONNECT (RFC 8441 §4). No other field was added yet.
+  ///
+  /// - Throws: ``RequestViolation`` of kind `target`.
+  package mutating func addProtocol(_ name: String) throws(RequestViolation) {
+    guard appendPseudo(":protocol", name, FieldSyntax.isToken) else {
+      throw RequestViolation(.target, "the protocol is empty, or has characters that cannot be sent")
+    }
+  }
+
   /// Adds a field.
   ///
   /// - Parameter isSensitive: whether the value must not be put into a compression table, from which an attacker could

@@ -91,7 +91,10 @@ extension HTTP2Session {
     case .headers: blockEnded(stream, ends)
     case .data: if let stream { dataEnded(stream, head.length - frame.data.padlen, ends) }
     case .resetStream: if let stream { close(stream, .reset(HTTP2ErrorCode(rawValue: frame.rst_stream.error_code))) }
-    case .settings: if !head.has(NGHTTP2_FLAG_ACK) { tell(.capacity) }
+    case .settings:
+      guard !head.has(NGHTTP2_FLAG_ACK) else { break }
+      hasSettings = true
+      tell(.capacity)
     case .ping: if head.has(NGHTTP2_FLAG_ACK) { pong(frame.ping) }
     case .goAway: goingAway(frame.goaway)
     default: break

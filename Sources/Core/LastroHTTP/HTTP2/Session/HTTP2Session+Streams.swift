@@ -41,6 +41,16 @@ extension HTTP2Session {
     return stream
   }
 
+  /// Sends the priority of a stream in a PRIORITY_UPDATE frame (RFC 9218 §7.1), unless the server's SETTINGS lack
+  /// SETTINGS_NO_RFC7540_PRIORITIES.
+  ///
+  /// - Parameter value: the value of a `Priority` field.
+  package func setPriority(_ value: String, of stream: HTTP2Stream) {
+    guard loss == nil, streams.contains(stream), streams[stream].request != .queued else { return }
+    var value = value
+    value.withUTF8 { _ = nghttp2_submit_priority_update(nghttp2, 0, stream.number, $0.baseAddress, $0.count) }
+  }
+
   /// Returns the progress of the request; `nil` if the stream is not open.
   package func requestPhase(of stream: HTTP2Stream) -> HTTP2RequestPhase? {
     streams.contains(stream) ? streams[stream].request : nil

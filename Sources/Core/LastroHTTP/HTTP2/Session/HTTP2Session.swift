@@ -66,6 +66,8 @@ package final class HTTP2Session {
   /// The number of bytes that readers have not taken, over all streams.
   package internal(set) var unreadBytes = 0
   private var isBrokenOff = false
+  /// Whether SETTINGS of the server have arrived.
+  package internal(set) var hasSettings = false
 
   /// The reason why the connection ended; `nil` while it is open.
   // Unchecked, like the property below: the session has one owner, and setting these properties calls no other code.
@@ -257,6 +259,12 @@ package final class HTTP2Session {
   /// The number of concurrent requests that the server allows, as far as known.
   package var allowedStreams: Int {
     Int(nghttp2_session_get_remote_settings(nghttp2, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS))
+  }
+
+  /// Whether the server has announced extended CONNECT (RFC 8441 §3). nghttp2 treats a withdrawal as an error of the
+  /// connection.
+  package var allowsTunnels: Bool {
+    nghttp2_session_get_remote_settings(nghttp2, NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL) == 1
   }
 
   func didOpen(_ number: Int32) {

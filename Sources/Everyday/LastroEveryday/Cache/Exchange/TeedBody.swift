@@ -50,6 +50,8 @@ final class TeedBody: ResponseBodySource {
 
   var finalFacts: TransferFacts? { body.finalFacts }
 
+  func setPriority(_ priority: RequestPriority) { try? body.setPriority(priority) }
+
   func next() async throws(TransportError) -> Data? {
     do throws(TransportError) {
       var iterator = body.makeAsyncIterator()

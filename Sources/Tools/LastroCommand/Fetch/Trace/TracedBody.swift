@@ -61,6 +61,8 @@ final class TracedResponseBody: ResponseBodySource {
 
   var finalFacts: TransferFacts? { body.finalFacts }
 
+  func setPriority(_ priority: RequestPriority) { try? body.setPriority(priority) }
+
   func next() async throws(TransportError) -> Data? {
     do throws(TransportError) {
       var iterator = body.makeAsyncIterator()
