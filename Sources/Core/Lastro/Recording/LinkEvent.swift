@@ -60,6 +60,8 @@ package struct EngineNote: Sendable, Codable, Equatable {
   package var userAgent: String?
   package var sendsAccept: Bool
   package var decompresses: Bool
+  /// The names of the content codings that were asked for; `nil` for gzip and deflate.
+  package var codings: [String]?
   package var maximumHeadBytes: Int
   package var maximumHeaderFields: Int
   package var maximumInterimResponses: Int
@@ -89,7 +91,8 @@ package struct EngineNote: Sendable, Codable, Equatable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case userAgent = "user_agent", sendsAccept = "sends_accept", decompresses, maximumHeadBytes = "maximum_head_bytes"
+    case userAgent = "user_agent", sendsAccept = "sends_accept", decompresses, codings, maximumHeadBytes =
+      "maximum_head_bytes"
     case maximumHeaderFields = "maximum_header_fields", maximumInterimResponses = "maximum_interim_responses"
     case maximumContentCodings = "maximum_content_codings", maximumDecompressionRatio = "maximum_decompression_ratio"
     case streamBufferBytes = "stream_buffer_bytes", idleConnections = "idle_connections", http2
