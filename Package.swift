@@ -59,6 +59,8 @@ let package = Package(
     .library(name: "LastroCurl", targets: ["LastroCurl"]),
     .library(name: "LastroEveryday", targets: ["LastroEveryday"]),
     .library(name: "LastroSQLiteCache", targets: ["LastroSQLiteCache"]),
+    .library(name: "LastroZstd", targets: ["LastroZstd"]),
+    .library(name: "LastroBrotli", targets: ["LastroBrotli"]),
     .library(name: "LastroSigning", targets: ["LastroSigning"]),
     .library(name: "LastroResilience", targets: ["LastroResilience"]),
     .library(name: "LastroObservability", targets: ["LastroObservability"]),
@@ -120,6 +122,11 @@ let package = Package(
     // The cache's store on disk, a product of its own: a program that does not use it needs no SQLite.
     Floor.everyday.target(
       "LastroSQLiteCache", ["CLastroSQLite", "Lastro", "LastroEveryday", "LastroSupport", httpTypes]),
+    // libzstd and libbrotlidec, and the content codings on them: a product for each library.
+    Floor.everyday.shim("CLastroZstd", links: "zstd"),
+    Floor.everyday.target("LastroZstd", ["CLastroZstd", "Lastro", "LastroWire"]),
+    Floor.everyday.shim("CLastroBrotli", links: "brotlidec"),
+    Floor.everyday.target("LastroBrotli", ["CLastroBrotli", "Lastro", "LastroWire"]),
     Floor.everyday.shim("CLastroSigning", links: "crypto"),
     // Signed requests, and messages of others that are verified: a product of its own, so that only programs that ask for
     // it compile it.
@@ -271,6 +278,12 @@ let package = Package(
       "LastroSQLiteCacheTests",
       [
         "Lastro", "LastroEveryday", "LastroSQLiteCache", "LastroSupport", "LastroTesting", "TestSupport", httpTypes,
+      ]),
+    Floor.everyday.tests(
+      "LastroCodingsTests",
+      [
+        "CurlSupport", "Lastro", "LastroBrotli", "LastroCurl", "LastroSigning", "LastroTesting", "LastroWire",
+        "LastroZstd", "PeerSupport", "TestSupport", httpTypes,
       ]),
     Floor.everyday.tests(
       "LastroSigningTests",

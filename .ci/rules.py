@@ -10,6 +10,7 @@ FLOORS = ["Core", "Everyday", "Fleet", "Streams", "Testing", "Tools"]
 # Modules that only these targets may import.
 ONLY = {
     "CLastro": "LastroCurl", "CLastroHTTP2": "LastroHTTP", "CLastroSQLite": "LastroSQLiteCache", "CLastroSigning": "LastroSigning",
+    "CLastroZstd": "LastroZstd", "CLastroBrotli": "LastroBrotli",
     "CLastroPrimitives": "Lastro LastroFleet LastroTunnels LastroWire", "CLoopback": "LastroTesting LastroStreamsTesting", "CLastroSimulation": "LastroSimulation",
     # The engine is chosen where a program is put together, and features do not know of it.
     "LastroCurl": "LastroLifecycle LastroTransports LastroCommand",
@@ -23,7 +24,7 @@ ONLY = {
 # Targets that import nothing else.
 PURE = {"LastroSupport": {"Glibc"}, "LastroWire": {"CLastroPrimitives"}}
 NOWHERE = {"FoundationNetworking", "CCurl", "curl"}
-# What Lastro is measured against, and the guide "Migrating" begins with.
+# What Lastro is measured against.
 URLSESSION = ("Benchmarks/Sources/URLSessionBench/", "Playgrounds/Sources/Pages/Migrating/Before.swift")
 IMPORT = re.compile(r"\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)?import\s+(?:[a-z]+\s+)?(\w+)")
 # Lines that a folder may not have. Errors are about values, and name what is wrong: see Docs/Names.md.
@@ -57,7 +58,7 @@ def is_foreign(path, module, modules):
 
 
 def has_reason(lines, index):
-    """Whether a comment on the line, the next line or directly above says because."""
+    """Whether a comment on or beside the line says because."""
     above = index
     while above and lines[above - 1].strip().startswith(("//", "@")):
         above -= 1

@@ -57,6 +57,8 @@ let package = Package(
         .product(name: "LastroResilience", package: "Lastro"),
         .product(name: "LastroSQLiteCache", package: "Lastro"),
         .product(name: "LastroSigning", package: "Lastro"),
+        .product(name: "LastroZstd", package: "Lastro"),
+        .product(name: "LastroBrotli", package: "Lastro"),
         .product(name: "LastroSimulation", package: "Lastro"),
         .product(name: "LastroStreamsTesting", package: "Lastro"),
         .product(name: "LastroTesting", package: "Lastro"),

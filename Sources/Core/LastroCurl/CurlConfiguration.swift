@@ -63,10 +63,23 @@ public struct CurlConfiguration: Sendable {
   /// free, and so is one for each 16 bytes of the request's body that are sent. Default 32; with 0, any interim
   /// response is refused (`limit/too_many_interim_responses`).
   public var maximumInterimResponses = 32
-  /// Whether `Accept-Encoding: gzip, deflate` is sent and compressed bodies are decoded, unless the request sets that
-  /// field or `Range`. Other codings are refused (`response/bad_content_encoding`). The header fields are reported as
-  /// the server sent them. Default true.
+  /// Whether `Accept-Encoding` is sent and compressed bodies are decoded, unless the request sets that field or `Range`.
+  /// The header fields are reported as the server sent them. Default true.
   public var decompresses = true
+  /// The content codings of responses, in the order of preference in which `Accept-Encoding` lists them. A body in
+  /// another coding is refused (`response/bad_content_encoding`). Default gzip and deflate. An empty list and a name
+  /// that occurs twice are errors when the engine is created.
+  ///
+  /// `LastroZstd` adds `.zstd`, and `LastroBrotli` adds `.brotli`: `configuration.codings = [.zstd, .brotli, .gzip]`.
+  public var codings: [ContentCoding] = [.gzip, .deflate]
+  /// The maximum memory that the decoders of other codings than gzip and deflate hold for all bodies together, in
+  /// bytes. A body that needs more fails at once (`limit/decoding_memory_full`). zstd needs up to 8 MiB for a body, and
+  /// Brotli up to 16 MiB, as the server chooses. Default 256 MiB, at least 1.
+  public var maximumWindowBytes = 256 << 20
+  /// Whether responses are refused whose `Content-Encoding` has empty members or names that are not codings: `none`,
+  /// `utf-8` and `aws-chunked`. Default false: such names have no effect, because servers send them for bodies that have
+  /// no coding.
+  public var refusesMisnamedCodings = false
   /// The maximum number of content codings that are applied to one body. A response with more is refused at its head
   /// (`response/bad_content_encoding`). Each coding needs 40 KiB to decode; `identity` does not count. Default 1, at
   /// most 8.
@@ -126,6 +139,11 @@ public struct CurlConfiguration: Sendable {
     settings.maximumHeaderFields = maximumHeaderFields
     settings.maximumInterimResponses = maximumInterimResponses
     settings.decompresses = decompresses
+    settings.codings = codings
+    settings.maximumWindowBytes = maximumWindowBytes
+    settings.refusesMisnamedCodings = refusesMisnamedCodings
+    // The loops share it.
+    settings.decodingMemory = DecodingMemory(limit: maximumWindowBytes)
     settings.maximumContentCodings = maximumContentCodings
     settings.maximumDecompressionRatio = maximumDecompressionRatio
     settings.streamBufferBytes = streamBufferBytes

@@ -37,6 +37,7 @@ enum HintWords {
     ("raise maximumInterimResponses if the server is trusted", unbounded),
     ("raise maximumContentCodings if the server is trusted", "--raw takes the body as it is coded"),
     ("raise maximumDecompressionRatio if the server is trusted", "--raw takes the body as it is coded"),
+    ("raise maximumWindowBytes, receive fewer bodies", "receive fewer bodies"),
     ("send less at once, or raise maximumQueuedRequests", "send less at once: lower --concurrency"),
     ("raise WebSocketConfiguration.maximumMessageBytes, or read fragments", "raise --max-message"),
     ("WebSocketConfiguration.maximumMessageBytes", "--max-message"),

@@ -71,7 +71,7 @@ func attempting<T>(_ body: () async throws -> T) async throws -> T {
 /// The servers of other projects that run for the duration of a suite.
 package struct Peers: Sendable {
   package enum Kind: Sendable {
-    case nginx, squid, dante, python, mollyBrown, jetforce, webSocket, tus, go, signing
+    case nginx, squid, dante, python, mollyBrown, jetforce, webSocket, tus, go, signing, codings, brotli, zstd
     /// An instance of each ``PeerSite/Server``.
     case sites
   }
@@ -92,6 +92,9 @@ package struct Peers: Sendable {
   package static var tus: Peer { get throws { try peer(.tus) } }
   package static var go: Peer { get throws { try peer(.go) } }
   package static var signing: Peer { get throws { try peer(.signing) } }
+  package static var codings: Peer { get throws { try peer(.codings) } }
+  package static var brotli: Peer { get throws { try peer(.brotli) } }
+  package static var zstd: Peer { get throws { try peer(.zstd) } }
 
   package static func site(_ server: PeerSite.Server) throws -> PeerSite { try #require(current.sites[server]) }
 
@@ -111,6 +114,9 @@ package struct Peers: Sendable {
     case .tus: others[kind] = try await TusPeer.start()
     case .go: others[kind] = try await GoPeer.start()
     case .signing: others[kind] = try await SigningPeer.start()
+    case .codings: others[kind] = try await CodingPeer.start()
+    case .brotli: others[kind] = try await BrotliPeer.start()
+    case .zstd: others[kind] = try await ZstdPeer.start()
     }
   }
 

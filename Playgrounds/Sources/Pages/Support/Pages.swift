@@ -5,6 +5,7 @@ enum Pages {
   static let all: [Page] = [
     .lastro, .gettingStarted, .recipes,
     .resources, .interceptors, .retrying, .authentication, .signing, .signedRequests, .usingS3, .secrets, .deadlines,
+    .codings,
     .errors, .replayingCalls,
     .observing, .testing, .streaming, .bytesAndCallbacks, .pinning, .tls, .dialing, .tunnels, .hidingTraffic,
     .httpOverDialers, .keepingUp, .keepingCookies, .resolvingNames, .forms, .pagesAndOperations, .problemsAndChanges,

@@ -14,6 +14,9 @@
 /// Initializes a stream for raw deflate (RFC 1951), with windowBits 8 to 15. Returns Z_OK or zlib's error.
 int clastro_deflate_init(z_stream *stream, int level, int window_bits);
 
+/// Initializes a stream for gzip (RFC 1952). Returns Z_OK or zlib's error.
+int clastro_gzip_init(z_stream *stream);
+
 /// Initializes a stream for decompressing raw deflate. Returns Z_OK or zlib's error.
 int clastro_inflate_init(z_stream *stream, int window_bits);
 

@@ -134,6 +134,8 @@ extension FailureCode {
   public static let bodyTooLarge = Self("body_too_large")
   /// A compressed body expands like a decompression bomb.
   public static let decompressionBomb = Self("decompression_bomb")
+  /// The windows of the compressed bodies that are received at once need more memory than allowed.
+  public static let decodingMemoryFull = Self("decoding_memory_full")
   /// The response head is larger than the limit, or has more fields than allowed.
   public static let headTooLarge = Self("head_too_large")
   /// The server sent more interim (1xx) responses than the limit.

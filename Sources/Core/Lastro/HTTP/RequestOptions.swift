@@ -46,6 +46,7 @@ public struct RequestOptions: Sendable {
     var requiresBody: Bool = false
     var hostField: String?
     var withheldBody: RequestBody?
+    var uncodedBody: RequestBody?
     var firstElement: FirstElementLimit?
     var layerUses = ByLayerPlace<any Sendable>()
     var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
@@ -144,6 +145,12 @@ public struct RequestOptions: Sendable {
   var withheldBody: RequestBody? {
     get { storage.value.withheldBody }
     _modify { yield &storage.value.withheldBody }
+  }
+
+  /// The body before a ``RequestCompressor`` compressed it; `nil` if none did.
+  var uncodedBody: RequestBody? {
+    get { storage.value.uncodedBody }
+    _modify { yield &storage.value.uncodedBody }
   }
 
   /// The limit for the first element of the response's body, if the request's idle timeout was raised to it. That

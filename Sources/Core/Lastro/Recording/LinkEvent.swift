@@ -62,6 +62,8 @@ package struct EngineNote: Sendable, Codable, Equatable {
   package var decompresses: Bool
   /// Whether large uploads wait for 100 (Continue): not after the server has ignored or refused that.
   package var mayExpect: Bool
+  /// The names of the content codings that were asked for; `nil` for gzip and deflate.
+  package var codings: [String]?
   package var maximumHeadBytes: Int
   package var maximumHeaderFields: Int
   package var maximumInterimResponses: Int
@@ -91,8 +93,8 @@ package struct EngineNote: Sendable, Codable, Equatable {
   }
 
   enum CodingKeys: String, CodingKey {
-    case userAgent = "user_agent", sendsAccept = "sends_accept", decompresses, mayExpect = "may_expect",
-      maximumHeadBytes = "maximum_head_bytes"
+    case userAgent = "user_agent", sendsAccept = "sends_accept", decompresses, mayExpect = "may_expect", codings
+    case maximumHeadBytes = "maximum_head_bytes"
     case maximumHeaderFields = "maximum_header_fields", maximumInterimResponses = "maximum_interim_responses"
     case maximumContentCodings = "maximum_content_codings", maximumDecompressionRatio = "maximum_decompression_ratio"
     case streamBufferBytes = "stream_buffer_bytes", idleConnections = "idle_connections", http2

@@ -16,7 +16,9 @@ enum RetryVeto {
     if failed.isBodyConsumed { return .bodyConsumed }
     // After a redirect, a status such as 429 refuses only the latest request; the server has already acted on the first
     // one.
-    let isRefusal = failed.hops == 0 && (refusals.contains(error.statusCode?.code ?? 0) || asksForNonce(error))
+    let isRefusal =
+      failed.hops == 0
+      && (refusals.contains(error.statusCode?.code ?? 0) || asksForNonce(error) || refusesCoding(failed))
     if let firstRequest = failed.firstRequest, failed.requestSent, !firstRequest.isIdempotent, !isRefusal {
       return .notIdempotent(firstRequest.head.method)
     }
@@ -40,6 +42,11 @@ enum RetryVeto {
   private static func asksForNonce(_ error: HTTPFetchError<any Error>) -> Bool {
     guard error.statusCode == .badRequest, error.response?.headers["DPoP-Nonce"] != nil else { return false }
     return String(decoding: error.body?.prefix(4096) ?? Data(), as: UTF8.self).contains("\"use_dpop_nonce\"")
+  }
+
+  /// Returns whether a server did not act because it does not read the coding of the request's body (RFC 7694 §3).
+  private static func refusesCoding(_ failed: FailedAttempt) -> Bool {
+    failed.error.statusCode == .unsupportedMediaType && failed.request?.options.uncodedBody != nil
   }
 
   /// The statuses by which a server reports that it did not act on the request: missing credentials (401, 407), wrong

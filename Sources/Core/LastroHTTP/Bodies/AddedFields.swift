@@ -6,8 +6,8 @@ package struct AddedFields: Sendable {
   var userAgent: String?
   /// Whether `Accept: */*` is sent with a request that has no `Accept`.
   var sendsAccept = false
-  /// Whether content codings are asked for, unless the request sets `Accept-Encoding` or `Range`.
-  var decompresses = false
+  /// The value of `Accept-Encoding` for a request that has neither this field nor `Range`; `nil` to send none.
+  var acceptEncoding: String?
 
   package static let none = Self()
 }

@@ -46,15 +46,24 @@ package struct BodyDecoder {
   /// Creates a decoder; returns `nil` if there is nothing to decode.
   ///
   /// - Parameters:
-  ///   - codings: the codings of the body, in the order in which they were applied.
+  ///   - names: the codings of the body, in the order in which they were applied.
+  ///   - accepted: the codings that were asked for.
   ///   - isStream: whether the body goes to a stream, which has no limit of its own.
   /// - Throws: `response/bad_content_encoding` if there are unknown codings, or more than `limits` allows.
-  package init?(_ codings: [ContentCoding], limits: DecodingLimits, isStream: Bool) throws(TransportError) {
-    guard codings.count <= limits.codings else {
-      throw .tooManyContentCodings(codings.count, limit: limits.codings)
+  package init?(
+    _ names: [String], accepted: [ContentCoding], limits: DecodingLimits, isStream: Bool
+  ) throws(TransportError) {
+    guard names.count <= limits.codings else {
+      throw .tooManyContentCodings(names.count, limit: limits.codings)
     }
-    for case .other(let name) in codings { throw .unknownContentCoding(name) }
-    guard let coding = ContentDecoder.make(codings) else { return nil }
+    let memory = limits.memory ?? DecodingMemory(limit: .max)
+    let decoders = try names.map { name throws(TransportError) in
+      guard let coding = accepted.first(where: { $0.name == name || $0.alias == name }) else {
+        throw .unknownContentCoding(name, accepted: accepted.map(\.name))
+      }
+      return coding.makeDecoder(memory)
+    }
+    guard let coding = ContentDecoder.chain(decoders) else { return nil }
     self.coding = coding
     expansion = isStream ? (limits.ratio, limits.floor) : nil
   }
@@ -88,7 +97,7 @@ package struct BodyDecoder {
     hasPending = false
     while sink.hasRoom() {
       let rest = UnsafeRawBufferPointer(rebasing: bytes[position...])
-      let progress: InflateMachine.Progress
+      let progress: CodingProgress
       do {
         progress = try coding.decode(rest, into: space, now: sink.receivedAt)
       } catch {
@@ -119,32 +128,34 @@ extension TransportError {
       hint: "raise maximumContentCodings if the server is trusted", requestSent: true)
   }
 
-  package static func unknownContentCoding(_ name: String) -> TransportError {
+  package static func unknownContentCoding(_ name: String, accepted: [String]) -> TransportError {
     TransportError(
       stage: .response, code: .badContentEncoding,
       message: "the body has the content coding \"\(name.prefix(40))\", which was not asked for (only "
-        + "\(ContentCoding.offer))",
-      hint: "set Accept-Encoding yourself to get the bytes as they are sent, and decode them yourself",
+        + "\(accepted.joined(separator: ", ")))",
+      hint: "add the coding to those of the engine, or set Accept-Encoding yourself to get the bytes as they are sent",
       requestSent: true)
   }
-
 }
 
 extension CodingViolation {
-  /// The violation as the error that the pipeline reports, at the stage `response`.
+  /// The violation as the error that the pipeline reports, at the stage `response` or `limit`.
   package var transportError: TransportError {
     let code: FailureCode =
       switch kind {
       case .truncated: .truncatedBody
-      case .corrupt, .trailing, .wasteful: .badContentEncoding
+      case .corrupt, .trailing, .wasteful, .largeWindow: .badContentEncoding
+      case .windows: .decodingMemoryFull
       case .memory: .engineFailure
       }
     let hint =
       switch kind {
       case .truncated: TransportError.cutHint
       case .memory: "stream the body, or raise the memory of the process"
+      case .windows: "raise maximumWindowBytes, receive fewer bodies at once, or ask for gzip only"
       default: "report it to the server's owner; with your own Accept-Encoding the bytes arrive as they are sent"
       }
-    return TransportError(stage: .response, code: code, message: message, hint: hint, requestSent: true)
+    return TransportError(
+      stage: kind == .windows ? .limit : .response, code: code, message: message, hint: hint, requestSent: true)
   }
 }

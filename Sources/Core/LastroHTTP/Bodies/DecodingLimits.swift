@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Lastro
+
 /// Limits for decoding the content codings of one body.
 package struct DecodingLimits: Sendable {
   /// The maximum number of nested content codings. Default 1.
@@ -8,4 +10,6 @@ package struct DecodingLimits: Sendable {
   package var ratio = 250
   /// The number of decoded bytes from which on `ratio` applies. Default 32 MiB.
   package var floor: Int64 = 32 << 20
+  /// The memory of the engine's decoders. Default: as much as there is.
+  package var memory: DecodingMemory?
 }

@@ -165,9 +165,18 @@ extension DialerTransport {
     /// free, and so is one for each 16 bytes of the request's body that are sent. Default 32. With 0, every interim
     /// response is refused (`limit/too_many_interim_responses`).
     public var maximumInterimResponses = 32
-    /// Whether `Accept-Encoding: gzip, deflate` is sent and compressed bodies are decompressed, unless the request sets
-    /// that field or `Range`. Default true.
+    /// Whether `Accept-Encoding` is sent and compressed bodies are decompressed, unless the request sets that field or
+    /// `Range`. Default true.
     public var decompresses = true
+    /// The content codings of responses, in the order of preference in which `Accept-Encoding` lists them. A body in
+    /// another coding is refused. Default gzip and deflate. An empty list and a name that occurs twice are errors.
+    public var codings: [ContentCoding] = [.gzip, .deflate]
+    /// The maximum memory that the decoders of other codings than gzip and deflate hold for all bodies together, in
+    /// bytes. A body that needs more fails with `limit/decoding_memory_full`. Default 256 MiB, at least 1.
+    public var maximumWindowBytes = 256 << 20
+    /// Whether responses are refused whose `Content-Encoding` has empty members or names that are not codings: `none`,
+    /// `utf-8` and `aws-chunked`. Default false: such names have no effect.
+    public var refusesMisnamedCodings = false
     /// The maximum number of content codings that are applied to one body. Default 1, at most 8.
     public var maximumContentCodings = 1
     /// The maximum ratio of a streamed body's decompressed size to its compressed size. A body that exceeds it is
@@ -202,6 +211,8 @@ extension DialerTransport {
     package var sentBytesPerTurn = 512 * 1024
     package var http2Liveness = HTTP2Liveness.Limits()
     package var connectionObserver: (@Sendable (ConnectionChange) -> Void)?
+    /// The memory of the decoders. Default `nil`: the engine has its own.
+    package var decodingMemory: DecodingMemory?
     /// The dialer's name in explanations. Default: its type.
     package var dialerName: String?
 

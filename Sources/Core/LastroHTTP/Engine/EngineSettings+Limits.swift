@@ -12,6 +12,7 @@ extension EngineSettings {
       "connectionsPerHost": connectionsPerHost, "maximumHeadBytes": maximumHeadBytes,
       "maximumHeaderFields": maximumHeaderFields, "maximumDecompressionRatio": maximumDecompressionRatio,
       "streamBufferBytes": streamBufferBytes, "maximumContentCodings": maximumContentCodings,
+      "maximumWindowBytes": maximumWindowBytes,
     ]
     let notNegative: KeyValuePairs = [
       "maximumQueuedRequests": maximumQueuedRequests, "maximumInterimResponses": maximumInterimResponses,
@@ -27,6 +28,14 @@ extension EngineSettings {
       throw ConfigurationError(
         "maximumContentCodings is \(maximumContentCodings), above the maximum of 8",
         hint: "give 1 to 8: servers apply one")
+    }
+    if codings.isEmpty {
+      throw ConfigurationError(
+        "codings is empty", hint: "give at least one coding, or set decompresses to false to ask for none")
+    }
+    let names = codings.map(\.name)
+    if let name = names.first(where: { name in names.count { $0 == name } > 1 }) {
+      throw ConfigurationError("codings has \(name) twice", hint: "list each coding once, the preferred one first")
     }
     let lifetimes: KeyValuePairs = ["idleLifetime": idleLifetime, "connectionLifetime": connectionLifetime]
     for (name, value) in lifetimes where value < .seconds(1) {

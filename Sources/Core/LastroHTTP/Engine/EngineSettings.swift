@@ -7,6 +7,16 @@ internal import Lastro
 package typealias EngineSettings = DialerTransport.Configuration
 
 extension EngineSettings {
+  /// The value of `Accept-Encoding`; `nil` to send none.
+  var acceptEncoding: String? { decompresses ? codings.map(\.name).joined(separator: ", ") : nil }
+
+  /// Returns the settings with memory for decoders that no other engine uses, unless they have some.
+  func withDecodingMemory() -> Self {
+    var settings = self
+    settings.decodingMemory = decodingMemory ?? DecodingMemory(limit: maximumWindowBytes)
+    return settings
+  }
+
   var keepsIdle: Bool { idleConnections > 0 }
 
   /// Returns the HTTP version of the options, or HTTP/1.1 where HTTP/2 is not used.

@@ -53,12 +53,12 @@ final class HTTPEngine {
   var isTaped = false
 
   init(_ settings: EngineSettings, _ connector: any Connector, _ reference: EngineReference, _ context: LoopContext) {
-    self.settings = settings
+    self.settings = settings.withDecodingMemory()
     headLimits = ExchangeLimits(
       headBytes: settings.maximumHeadBytes, fields: settings.maximumHeaderFields,
       interimResponses: settings.maximumInterimResponses)
     addedFields = AddedFields(
-      userAgent: settings.userAgent, sendsAccept: settings.sendsAccept, decompresses: settings.decompresses)
+      userAgent: settings.userAgent, sendsAccept: settings.sendsAccept, acceptEncoding: settings.acceptEncoding)
     connectionLifetime = settings.connectionLifetime.nanoseconds
     idleLifetime = settings.idleLifetime.nanoseconds
     self.connector = connector

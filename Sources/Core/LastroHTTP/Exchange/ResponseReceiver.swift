@@ -56,10 +56,14 @@ struct ResponseReceiver {
   /// Returns the decoder of the body; `nil` if the body has no content coding that is decoded here.
   mutating func makeDecoder(for head: ResponseHead) throws(TransportError) -> BodyDecoder? {
     // This check comes first, because most bodies have no coding.
-    guard route.framing.hasContentEncoding, route.announcesBody, expandsBody else { return nil }
+    guard route.framing.hasContentEncoding || engine.settings.refusesMisnamedCodings, route.announcesBody, expandsBody
+    else { return nil }
     let limits = DecodingLimits(
-      codings: engine.settings.maximumContentCodings, ratio: engine.settings.maximumDecompressionRatio)
-    let decoder = try BodyDecoder(ContentCoding.list(of: head), limits: limits, isStream: route.isStream)
+      codings: engine.settings.maximumContentCodings, ratio: engine.settings.maximumDecompressionRatio,
+      memory: engine.settings.decodingMemory)
+    let names = ContentEncodingField.codings(of: head, isStrict: engine.settings.refusesMisnamedCodings)
+    let decoder = try BodyDecoder(
+      names, accepted: engine.settings.codings, limits: limits, isStream: route.isStream)
     isDecoded = decoder != nil
     return decoder
   }

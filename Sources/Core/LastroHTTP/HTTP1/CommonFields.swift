@@ -31,6 +31,6 @@ package struct CommonFields {
     try writer.add("Host", host)
     if let agent = added.userAgent, !given.contains(.userAgent) { try writer.add("User-Agent", agent) }
     if added.sendsAccept, !given.contains(.accept) { try writer.add("Accept", "*/*") }
-    if added.decompresses, !given.contains(.coding) { try writer.add("Accept-Encoding", ContentCoding.offer) }
+    if let codings = added.acceptEncoding, !given.contains(.coding) { try writer.add("Accept-Encoding", codings) }
   }
 }

@@ -331,6 +331,7 @@ extension EngineSettings {
     idleLifetime = .seconds(1 << 30)
     guard let note else { return }
     (userAgent, sendsAccept, decompresses) = (note.userAgent, note.sendsAccept, note.decompresses)
+    if let names = note.codings { codings = names.map { ContentCoding.recorded($0) } }
     (maximumHeadBytes, maximumHeaderFields) = (note.maximumHeadBytes, note.maximumHeaderFields)
     (maximumInterimResponses, maximumContentCodings) = (note.maximumInterimResponses, note.maximumContentCodings)
     maximumDecompressionRatio = note.maximumDecompressionRatio

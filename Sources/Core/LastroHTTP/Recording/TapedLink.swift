@@ -150,7 +150,7 @@ extension Exchange {
   /// Records when the exchange was requested and when it began.
   func recordBeginning(on tape: TransferTape) {
     let settings = engine.settings
-    let note = EngineNote(
+    var note = EngineNote(
       userAgent: settings.userAgent, sendsAccept: settings.sendsAccept, decompresses: settings.decompresses,
       mayExpect: host.mayExpect,
       maximumHeadBytes: settings.maximumHeadBytes, maximumHeaderFields: settings.maximumHeaderFields,
@@ -162,6 +162,8 @@ extension Exchange {
         streamsPerHost: settings.http2StreamsPerHost, streamsPerConnection: settings.http2StreamsPerConnection,
         silence: settings.http2Liveness.silence, answer: settings.http2Liveness.answer,
         probe: settings.http2Liveness.probe))
+    let codings = settings.codings.map(\.name)
+    if codings != ["gzip", "deflate"] { note.codings = codings }
     tape.note(.began(enqueuedAt: job.enqueuedAt, startedAt: startedAt, settings: note), at: now)
   }
 }

@@ -15,4 +15,8 @@ package enum CodingFault: Equatable, Sendable {
   case wasteful
   /// Memory for the decompression cannot be allocated.
   case memory
+  /// The windows of all bodies together would be larger than allowed.
+  case windows
+  /// The window is larger than allowed.
+  case largeWindow
 }

@@ -2,11 +2,11 @@
 
 /// Decodes the content codings of one body, last applied first, in pieces of the caller's size.
 ///
-/// Each coding needs the memory of an ``InflateMachine``. Each but the last applied also needs a buffer of 16 KiB.
+/// Each coding but the last applied needs a buffer of 16 KiB, in addition to its decoder's memory.
 package final class ContentDecoder {
   private static let pieceBytes = 16_384
 
-  private var machine: InflateMachine
+  private let machine: any ContentDecoding
   /// The decoder for the codings that were applied after this one.
   private let outer: ContentDecoder?
   /// The output of `outer`, unread from `position` on.
@@ -14,28 +14,19 @@ package final class ContentDecoder {
   private var position = 0
   private var count = 0
 
-  private init(_ format: InflateMachine.Format, after outer: ContentDecoder?) {
-    machine = InflateMachine(format)
+  private init(_ machine: any ContentDecoding, after outer: ContentDecoder?) {
+    self.machine = machine
     self.outer = outer
     piece = .allocate(byteCount: outer == nil ? 0 : Self.pieceBytes, alignment: 16)
   }
 
   deinit { piece.deallocate() }
 
-  /// Creates a decoder.
+  /// Creates a decoder; returns `nil` if there is nothing to decode.
   ///
-  /// - Parameter codings: in the order in which they were applied.
-  /// - Returns: `nil` if there is nothing to decode, or if a coding is not supported.
-  package static func make(_ codings: [ContentCoding]) -> ContentDecoder? {
-    var decoder: ContentDecoder?
-    for coding in codings.reversed() {
-      switch coding {
-      case .gzip: decoder = ContentDecoder(.gzip, after: decoder)
-      case .deflate: decoder = ContentDecoder(.deflate, after: decoder)
-      case .other: return nil
-      }
-    }
-    return decoder
+  /// - Parameter decoders: those of the codings, in the order in which the codings were applied.
+  package static func chain(_ decoders: [any ContentDecoding]) -> ContentDecoder? {
+    decoders.reversed().reduce(nil) { ContentDecoder($1, after: $0) }
   }
 
   /// The number of bytes that are held for decoding, in addition to this object.
@@ -50,7 +41,7 @@ package final class ContentDecoder {
   /// - Throws: ``CodingViolation``. The decoder must not be used any more then.
   package func decode(
     _ input: UnsafeRawBufferPointer, into space: UnsafeMutableRawBufferPointer, now: UInt64 = 0
-  ) throws(CodingViolation) -> InflateMachine.Progress {
+  ) throws(CodingViolation) -> CodingProgress {
     guard let outer else { return try machine.decode(input, into: space, now: now) }
     var consumed = 0
     while true {

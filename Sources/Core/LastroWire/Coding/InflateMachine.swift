@@ -10,14 +10,8 @@ internal import CLastroPrimitives
 /// gzip may have several members (RFC 1952 §2.2), followed by up to 64 KiB of zero padding, which some tools add.
 /// Checksums and lengths are verified, including those of headers. `deflate` is either the zlib format (RFC 1950) or
 /// bare data (RFC 1951): servers send both, and the first two bytes distinguish them.
-package struct InflateMachine: ~Copyable {
+package final class InflateMachine: ContentDecoding {
   package enum Format: Sendable { case gzip, deflate }
-
-  /// The result of one call.
-  package struct Progress: Equatable, Sendable {
-    package var consumed = 0
-    package var produced = 0
-  }
 
   private enum State {
     case start
@@ -32,16 +26,11 @@ package struct InflateMachine: ~Copyable {
   }
 
   private static let maximumPadding = 65_536
-  /// The budget for input that produces no data: names in headers, empty members, and empty blocks from flushes without
-  /// data.
-  private static let waste = PeerBudget.Rule(burst: 1 << 20, perSecond: 65_536)
-  /// The number of input bytes that each byte of output pays for. A flush after each byte costs seven.
-  private static let wastePerByte = (count: 32, advance: 1 << 50)
 
   private let format: Format
   private var state = State.start
   private var inflater: OpaquePointer?
-  private var waste = PeerBudget()
+  private var waste = CodingWaste()
 
   package init(_ format: Format) { self.format = format }
 
@@ -56,15 +45,12 @@ package struct InflateMachine: ~Copyable {
   /// - Parameter now: in nanoseconds, for the rate of input that produces no data. Default 0: there is no clock, and
   ///   only output refills the budget.
   /// - Throws: ``CodingViolation``. The machine must not be used any more then.
-  package mutating func decode(
+  package func decode(
     _ input: UnsafeRawBufferPointer, into space: UnsafeMutableRawBufferPointer, now: UInt64 = 0
-  ) throws(CodingViolation) -> Progress {
-    var progress = Progress()
+  ) throws(CodingViolation) -> CodingProgress {
+    var progress = CodingProgress()
     while try step(input, space, &progress) {}
-    waste.earn(Self.wastePerByte.count * progress.produced, upTo: Self.wastePerByte.advance)
-    guard waste.spend(progress.consumed, of: Self.waste, now: now) else {
-      throw CodingViolation(.wasteful, "the compressed body is far longer than its decompressed data")
-    }
+    try waste.spend(progress, now: now)
     return progress
   }
 
@@ -74,14 +60,14 @@ package struct InflateMachine: ~Copyable {
   package func end() throws(CodingViolation) {
     switch state {
     case .start, .behindMember, .padding, .over: return
-    case .first, .within: throw CodingViolation(.truncated, "the compressed body ended before its data did")
+    case .first, .within: throw .truncatedCoding
     case .broken(let violation): throw violation
     }
   }
 
   /// Performs one step. Returns whether there may be more to do.
-  private mutating func step(
-    _ input: UnsafeRawBufferPointer, _ space: UnsafeMutableRawBufferPointer, _ progress: inout Progress
+  private func step(
+    _ input: UnsafeRawBufferPointer, _ space: UnsafeMutableRawBufferPointer, _ progress: inout CodingProgress
   ) throws(CodingViolation) -> Bool {
     switch state {
     case .within: return inflate(input, space, &progress)
@@ -104,20 +90,20 @@ package struct InflateMachine: ~Copyable {
       var (first, nothing) = (first, UInt8(0))
       if let inflater { _ = clastro_inflater_run(inflater, &first, 1, &nothing, 0) }
     case .behindMember where byte == 0x1F:
-      state = clastro_inflater_restart(inflater) == Z_OK ? .within : .broken(Self.noMemory)
+      state = clastro_inflater_restart(inflater) == Z_OK ? .within : .broken(.noCodingMemory)
     case .behindMember where byte == 0:
       state = .padding(0)
     case .padding(let count) where byte == 0 && count < Self.maximumPadding:
       state = .padding(count + 1)
       progress.consumed += 1
-    case .behindMember, .padding, .over: state = .broken(Self.trailing)
+    case .behindMember, .padding, .over: state = .broken(.trailingBytes)
     case .within, .broken: break
     }
     return true
   }
 
-  private mutating func inflate(
-    _ input: UnsafeRawBufferPointer, _ space: UnsafeMutableRawBufferPointer, _ progress: inout Progress
+  private func inflate(
+    _ input: UnsafeRawBufferPointer, _ space: UnsafeMutableRawBufferPointer, _ progress: inout CodingProgress
   ) -> Bool {
     guard progress.produced < space.count else { return false }
     let rest = UnsafeRawBufferPointer(rebasing: input[progress.consumed...])
@@ -131,28 +117,20 @@ package struct InflateMachine: ~Copyable {
       return true
     case Z_OK, Z_BUF_ERROR:
       return progress.consumed < input.count && result.consumed + result.produced > 0
-    case Z_MEM_ERROR: state = .broken(Self.noMemory)
-    default: state = .broken(Self.corrupt)
+    case Z_MEM_ERROR: state = .broken(.noCodingMemory)
+    default: state = .broken(.corruptCoding)
     }
     return true
   }
 
-  private mutating func open(_ format: clastro_format) {
+  private func open(_ format: clastro_format) {
     inflater = clastro_inflater_make(format)
-    state = inflater == nil ? .broken(Self.noMemory) : .within
+    state = inflater == nil ? .broken(.noCodingMemory) : .within
   }
 
   /// Returns whether these are the first two bytes of the zlib format (RFC 1950 §2.2). Bare data can start like this
   /// only with a stored block whose padding is not zero, which no compressor writes.
   private static func isZlib(_ first: UInt8, _ second: UInt8) -> Bool {
     first & 0x0F == 8 && first >> 4 <= 7 && (Int(first) << 8 | Int(second)) % 31 == 0
-  }
-
-  private static var noMemory: CodingViolation { CodingViolation(.memory, "out of memory for decompression") }
-  private static var corrupt: CodingViolation {
-    CodingViolation(.corrupt, "the compressed body is corrupt, or not compressed at all")
-  }
-  private static var trailing: CodingViolation {
-    CodingViolation(.trailing, "bytes follow the end of the compressed data")
   }
 }

@@ -16,7 +16,7 @@ extension CurlConfiguration {
     if let userAgent, given[.userAgent] == nil { fields.append(.init(name: .userAgent, value: userAgent)) }
     if sendsAccept, given[.accept] == nil { fields.append(.init(name: .accept, value: "*/*")) }
     if decompresses, given[.acceptEncoding] == nil, given[.range] == nil {
-      fields.append(.init(name: .acceptEncoding, value: ContentCoding.offer))
+      fields.append(.init(name: .acceptEncoding, value: codings.map(\.name).joined(separator: ", ")))
     }
     if !body.isEmpty, let length = body.length {
       fields.append(.init(name: .contentLength, value: "\(length)"))

@@ -64,7 +64,7 @@ struct BodyDecoderTests {
     + [UInt8](repeating: 0, count: 1015) + [0, 0, 0x3E, 0x03, 0, 0, 0xFF, 0xFF]
 
   private static func decoder(_ limits: DecodingLimits = limits) throws -> BodyDecoder {
-    try #require(try BodyDecoder([.gzip], limits: limits, isStream: true))
+    try #require(try BodyDecoder(["gzip"], accepted: [.gzip], limits: limits, isStream: true))
   }
 
   @Test("Decoding is the same for every split, with and without a pause before each piece")

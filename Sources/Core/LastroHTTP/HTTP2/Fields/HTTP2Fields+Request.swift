@@ -27,7 +27,7 @@ extension HTTP2Fields {
     if request.isTunnel { try fields.addProtocol(head.extendedConnectProtocol ?? "") }
     if let agent = added.userAgent, !given.contains(.userAgent) { try fields.add("user-agent", agent) }
     if added.sendsAccept, !given.contains(.accept) { try fields.add("accept", "*/*") }
-    if added.decompresses, !given.contains(.coding) { try fields.add("accept-encoding", ContentCoding.offer) }
+    if let codings = added.acceptEncoding, !given.contains(.coding) { try fields.add("accept-encoding", codings) }
     for field in head.headerFields {
       let name = field.name.canonicalName
       if Self.isOfConnection(name) { continue }

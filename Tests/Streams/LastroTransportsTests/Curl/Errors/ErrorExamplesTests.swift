@@ -155,7 +155,7 @@ struct ErrorExamplesTests {
       connectTimeout: .seconds(10), idleTimeout: .seconds(60), deadline: .seconds(29), wholeTimeout: .seconds(30))
     let errors: [TransportError] = [
       .bodyTooLarge(9, announced: 99), .decompressionBomb(ratio: 100, delivered: 99), .connectTimedOut(request),
-      .expiredInQueue(request), .sourceTooShort(2, of: 3), .unknownContentCoding("br"),
+      .expiredInQueue(request), .sourceTooShort(2, of: 3), .unknownContentCoding("br", accepted: ["gzip", "deflate"]),
       .receivingFailed("a.example:443", ECONNRESET, CURLE_RECV_ERROR), .noAddress(of: "a.example", EAI_NONAME),
       .unreadableIdentity("/nowhere/a.pem", .system(ENOENT)),
     ]
@@ -165,7 +165,7 @@ struct ErrorExamplesTests {
       timeout/connect_timeout: connecting to a.example took longer than 10 s (raise the connect timeout, or check host, port and network)
       timeout/total_timeout: the total timeout of 30 s passed while the request waited for a connection (raise that timeout or connectionsPerHost, or send less at once)
       request/invalid_body: the body ended after 2 of the 3 bytes announced (announce the true length, or none)
-      response/bad_content_encoding: the body has the content coding "br", which was not asked for (only gzip, deflate) (set Accept-Encoding yourself to get the bytes as they are sent, and decode them yourself)
+      response/bad_content_encoding: the body has the content coding "br", which was not asked for (only gzip, deflate) (add the coding to those of the engine, or set Accept-Encoding yourself to get the bytes as they are sent)
       response/receive_failed: receiving from a.example:443 failed: Connection reset by peer (dial again: the server or the network cut the connection)
       resolve/host_not_found: cannot resolve a.example: Name or service not known (check the name, and DNS on this machine)
       tls/invalid_tls_configuration: the client certificate's file /nowhere/a.pem cannot be read: No such file or directory (give a readable PEM file)
