@@ -135,13 +135,16 @@ let package = Package(
     // What keeps a service up when its peers are down: breakers, limiters, pacing, hedging, endpoints, egress. A layer
     // below the pipeline; may not know the engine, streams nor metrics.
     Floor.everyday.target("LastroResilience", ["Lastro", "LastroSupport", "LastroWire", httpTypes]),
+    // HTTP archives: their values, masking, recording and replay. In no product: observers, cassettes and the command line
+    // offer it.
+    Floor.everyday.target("LastroHAR", ["Lastro", "LastroSupport", "LastroWire", httpTypes]),
     // Metrics, spans and HTTP archives of fetches. The only place that knows swift-metrics and
     // swift-distributed-tracing.
     Floor.everyday.target(
       "LastroObservability",
       [
-        "Lastro", "LastroSupport", "LastroWire", httpTypes, logging, integration("CoreMetrics", "swift-metrics"),
-        integration("Tracing", "swift-distributed-tracing"),
+        "Lastro", "LastroHAR", "LastroSupport", "LastroWire", httpTypes, logging,
+        integration("CoreMetrics", "swift-metrics"), integration("Tracing", "swift-distributed-tracing"),
       ]),
     // The stack as a service of swift-service-lifecycle, whose dependencies take a while to compile.
     Floor.everyday.target(
@@ -179,7 +182,7 @@ let package = Package(
     // Server side of OpenSSL and of HPACK for the loopback servers, and the certificate mint.
     Floor.testing.shim("CLoopback", links: "ssl", "crypto", "nghttp2"),
     // For our users' tests of what fetches. May not import the engine nor a test framework.
-    Floor.testing.target("LastroTesting", ["CLoopback", "Lastro", "LastroSupport", httpTypes]),
+    Floor.testing.target("LastroTesting", ["CLoopback", "Lastro", "LastroHAR", "LastroSupport", httpTypes]),
     // For our users' tests of streams: servers of WebSocket, Gemini, meek, obfs4 and Shadowsocks, and conformance of
     // connections.
     Floor.testing.target(
@@ -203,9 +206,9 @@ let package = Package(
     .executableTarget(
       name: "LastroCommand",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroEveryday", "LastroGemini", "LastroHTTP", "LastroObservability",
-        "LastroSQLiteCache",
-        "LastroSupport", "LastroTesting", "LastroTransports", "LastroTunnels", "LastroWebSocket", "LastroWire",
+        "Lastro", "LastroCurl", "LastroEveryday", "LastroGemini", "LastroHAR", "LastroHTTP", "LastroObservability",
+        "LastroSQLiteCache", "LastroSupport", "LastroTesting", "LastroTransports", "LastroTunnels", "LastroWebSocket",
+        "LastroWire",
         httpTypes, logging,
         integration("ArgumentParser", "swift-argument-parser"),
       ],
@@ -300,7 +303,8 @@ let package = Package(
     Floor.everyday.tests(
       "LastroObservabilityTests",
       [
-        "Lastro", "LastroObservability", "LastroSupport", "LastroTesting", "TestSupport", httpTypes, logging,
+        "Lastro", "LastroHAR", "LastroObservability", "LastroSupport", "LastroTesting", "TestSupport", httpTypes,
+        logging,
         integration("CoreMetrics", "swift-metrics"), integration("MetricsTestKit", "swift-metrics"),
         integration("Tracing", "swift-distributed-tracing"),
         integration("InMemoryTracing", "swift-distributed-tracing"),
@@ -348,8 +352,8 @@ let package = Package(
     Floor.testing.tests(
       "LastroTestingTests",
       [
-        "CLoopback", "Lastro", "LastroObservability", "LastroSupport", "LastroTesting", "PeerSupport", "TestSupport",
-        httpTypes,
+        "CLoopback", "Lastro", "LastroCurl", "LastroEveryday", "LastroHAR", "LastroObservability",
+        "LastroSupport", "LastroTesting", "PeerSupport", "TestSupport", httpTypes,
       ]),
     Floor.testing.tests(
       "LastroSimulationTests",

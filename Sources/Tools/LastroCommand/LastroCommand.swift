@@ -29,7 +29,8 @@ struct LastroCommand: AsyncParsableCommand {
     subcommands: [
       FetchCommand.self, EventsCommand.self, ExplainCommand.self, ReplayCommand.self, BatchCommand.self,
       BenchCommand.self, PinsCommand.self, TopCommand.self,
-      WebSocketCommand.self, GeminiCommand.self, ConnectCommand.self, ServeCommand.self, DoctorCommand.self,
+      WebSocketCommand.self, GeminiCommand.self, ConnectCommand.self, ServeCommand.self, MockCommand.self,
+      ProxyCommand.self, DoctorCommand.self,
     ])
 
   static func main() async {

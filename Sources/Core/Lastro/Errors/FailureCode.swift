@@ -44,6 +44,11 @@ extension FailureCode {
   /// `http`.
   public static let tokenRefused = Self("token_refused")
 
+  /// The archive that a transport replays does not contain the request.
+  public static let notRecorded = Self("not_recorded")
+  /// The body of an exchange was not recorded, or only in part.
+  public static let incompleteRecording = Self("incomplete_recording")
+
   // MARK: resolve, connect, proxy, tls
 
   /// The name has no address.

@@ -2,6 +2,7 @@
 
 public import FoundationEssentials
 public import Lastro
+package import LastroHAR
 internal import LastroSupport
 
 /// Records every request on the wire with its response or failure, for an HTTP archive.

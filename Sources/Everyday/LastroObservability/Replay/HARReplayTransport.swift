@@ -3,7 +3,7 @@
 public import FoundationEssentials
 public import HTTPTypes
 public import Lastro
-internal import LastroSupport
+package import LastroHAR
 
 /// A transport without a network: it responds from an HTTP archive of a ``HARRecorder`` or a browser.
 ///
@@ -27,17 +27,7 @@ public final class HARReplayTransport: Transport {
     case loose
   }
 
-  private struct State {
-    var next = 0
-    var used: Set<Int> = []
-    var requests: [TransferRequest] = []
-  }
-
-  private let entries: [HAR.Entry]
-  private let matching: Matching
-  private let matcher: HARMatcher
-  private let time: TimeSource
-  private let state = Lock(State())
+  private let player: HARPlayer
 
   /// Creates a transport that replays an archive.
   ///
@@ -49,10 +39,16 @@ public final class HARReplayTransport: Transport {
   package init(
     _ har: HAR, matching: Matching = .strict, headers: Set<HTTPField.Name> = [], time: TimeSource = .continuous
   ) {
-    entries = har.log.entries
-    self.time = time
-    self.matching = matching
-    matcher = HARMatcher(headers: matching == .strict ? headers : [], comparesBody: matching == .strict)
+    let isStrict = matching == .strict
+    player = HARPlayer(
+      har, order: isStrict ? .recorded : .anyRepeatingLast,
+      matcher: HARMatcher(headers: isStrict ? headers : [], comparesBody: isStrict),
+      texts: HARPlayer.Texts(
+        name: "the archive",
+        notRecordedHint: isStrict
+          ? "record again, or replay with matching: .loose" : "record an exchange like it, or correct the request",
+        incompleteHint: "record it with a higher maximumBodyBytes of the HARRecorder, and not as a stream"),
+      time: time)
   }
 
   /// Creates a transport that replays an archive.
@@ -98,91 +94,16 @@ public final class HARReplayTransport: Transport {
   }
 
   /// The received requests, in order of arrival.
-  package var requests: [TransferRequest] { state.withLock { $0.requests } }
+  package var requests: [TransferRequest] { player.requests }
 
   /// The number of exchanges that no request has used.
-  public var remainingEntries: Int { state.withLock { entries.count - $0.used.count } }
+  public var remainingEntries: Int { player.remainingEntries }
 
   /// Returns the recorded response to a request.
   ///
   /// - Throws: the recorded failure; code `not_recorded` or `incomplete_recording`; stage `timeout` if a streamed body
   ///   of the request does not end before the request's deadline; the cancelled error.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
-    if Task.isCancelled { throw .cancelled() }
-    let index = state.withLock { state in
-      state.requests.append(request)
-      let found = find(request, state)
-      if let found {
-        state.used.insert(found)
-        if matching == .strict { state.next = found + 1 }
-      }
-      return found
-    }
-    guard let index else { throw notRecorded(request) }
-    let replay = HARReplay(entry: entries[index], number: index + 1)
-    if replay.wasSent, case .stream = request.body.source {
-      try await withinDeadline(of: request, time) { () throws(TransportError) in try await Self.drain(request.body) }
-    }
-    if Task.isCancelled { throw .cancelled(requestSent: true) }
-    return try replay.response(to: request)
+    try await player.execute(request)
   }
-
-  private func find(_ request: TransferRequest, _ state: State) -> Int? {
-    switch matching {
-    case .strict:
-      return entries.indices.contains(state.next) && matcher.differences(request, entries[state.next]).isEmpty
-        ? state.next : nil
-    case .loose:
-      var last: Int?
-      for index in entries.indices where matcher.differences(request, entries[index]).isEmpty {
-        if !state.used.contains(index) { return index }
-        last = index
-      }
-      return last
-    }
-  }
-
-  private func notRecorded(_ request: TransferRequest) -> TransportError {
-    let redaction = Redaction.standard.adding(request.secrets)
-    let asked = "\(request.head.method.rawValue) \(redaction.url(request.resourceRequest.url))"
-    var message = "the archive has no exchange like \(asked)"
-    let next = state.withLock { $0.next }
-    if matching == .strict, next >= entries.count {
-      message += ": all \(entries.count) were replayed"
-    } else {
-      let candidates = matching == .strict ? [next] : Array(entries.indices)
-      let nearest = candidates.min {
-        matcher.distance(request, entries[$0]) < matcher.distance(request, entries[$1])
-      }
-      if let nearest {
-        let entry = entries[nearest]
-        message +=
-          "; the \(matching == .strict ? "next" : "nearest") is #\(nearest + 1), \(entry.request.method) "
-          + "\(redaction.url(entry.request.url)), which differs in "
-          + matcher.differences(request, entry).map(\.rawValue).joined(separator: ", ")
-      }
-    }
-    return TransportError(
-      stage: .request, code: .notRecorded, message: message,
-      hint: matching == .strict
-        ? "record again, or replay with matching: .loose" : "record an exchange like it, or correct the request")
-  }
-
-  /// Reads a single-use body to its end, as sending would.
-  private static func drain(_ body: RequestBody) async throws(TransportError) {
-    guard case .stream(_, _, let open) = body.source else { return }
-    do {
-      let next = open()
-      while try await next() != nil {}
-    } catch {
-      throw error as? TransportError ?? .refused(.invalidBody, "the body's source failed: \(error)")
-    }
-  }
-}
-
-extension FailureCode {
-  /// The archive of a ``HARReplayTransport`` does not contain the request.
-  public static let notRecorded = Self("not_recorded")
-  /// The body of an exchange was not recorded, or only in part.
-  public static let incompleteRecording = Self("incomplete_recording")
 }

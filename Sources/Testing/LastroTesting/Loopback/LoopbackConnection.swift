@@ -19,6 +19,10 @@ public final class LoopbackConnection {
   /// Retained for the callbacks of its handshake.
   private var context: TLSContext?
   private var isInHandshake = false
+  /// Whether a request was refused because its body exceeds the bounds of the server.
+  private(set) var isBodyTooLarge = false
+  /// The end of the time for a head, including the wait for it; `nil` within bodies and for servers without bounds.
+  private var headEnd: ContinuousClock.Instant?
 
   init(core: LoopbackCore, number: Int, descriptor: Int32) {
     self.core = core
@@ -80,7 +84,8 @@ public final class LoopbackConnection {
       let end = rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.endIndex
       line += buffer[position..<end]
       position = end
-      if line.last == UInt8(ascii: "\n") { return line }
+      // A line without an end is not collected any longer: its reader reports the connection as ended.
+      if line.last == UInt8(ascii: "\n") || line.count > maximumHeadBytes { return line }
     }
     return line.isEmpty ? nil : line
   }
@@ -91,7 +96,7 @@ public final class LoopbackConnection {
   private func fill() -> Bool {
     buffer.removeAll(keepingCapacity: true)
     position = 0
-    guard descriptor >= 0 else { return false }
+    guard descriptor >= 0, hasArrived() else { return false }
     buffer = [UInt8](unsafeUninitializedCapacity: 16_384) { space, count in
       let base = space.baseAddress.unsafelyUnwrapped
       let got =
@@ -102,6 +107,14 @@ public final class LoopbackConnection {
     }
     if !isInHandshake { core.received(buffer.count) }
     return !buffer.isEmpty
+  }
+
+  /// Waits for bytes if the server has bounds. Returns false when their time limit passes.
+  private func hasArrived() -> Bool {
+    guard let bounds = core.bounds, tls == nil else { return true }
+    let limit = headEnd.map { min(bounds.idle, ContinuousClock.now.duration(to: $0)) } ?? bounds.idle
+    let milliseconds = Int32(clamping: Int64(limit / .milliseconds(1)))
+    return milliseconds > 0 && cloopback_wait(core.stopSignal, descriptor, -1, milliseconds) != 0
   }
 
   // MARK: writing
@@ -279,8 +292,8 @@ public final class LoopbackConnection {
 }
 
 extension LoopbackConnection {
-  /// The maximum number of bytes of a head, or of a chunk's line.
-  static let maximumHeadBytes = 4 * 1024 * 1024
+  /// The maximum number of bytes of a head, of a chunk's line, or of all trailers.
+  private var maximumHeadBytes: Int { core.bounds?.headBytes ?? 4 * 1024 * 1024 }
 
   /// Reads a request head and records it in ``LoopbackServer/requests``. Returns `nil` if the connection ends before
   /// its first byte. Empty lines before it are skipped (RFC 9112 §2.2).
@@ -289,10 +302,12 @@ extension LoopbackConnection {
   package func readHead() throws(LoopbackError) -> RawRequestHead? {
     var bytes: [UInt8] = []
     var lines: [String] = []
+    headEnd = core.bounds.map { ContinuousClock.now + $0.idle }
+    defer { headEnd = nil }
     while let raw = readRawLine() {
       guard raw.last == UInt8(ascii: "\n") else { throw .disconnected }
       bytes += raw
-      if bytes.count > Self.maximumHeadBytes { throw .malformedRequest("its head is too large") }
+      if bytes.count > maximumHeadBytes { throw .malformedRequest("its head is too large") }
       let line = raw.dropLast(raw.dropLast().last == UInt8(ascii: "\r") ? 2 : 1)
       if !line.isEmpty {
         lines.append(String(decoding: line, as: UTF8.self))
@@ -325,6 +340,7 @@ extension LoopbackConnection {
       (body, trailers) = try (readChunks(), readTrailers())
     } else if let text = head["Content-Length"] {
       guard let length = Int(digits: text) else { throw .malformedRequest("Content-Length is \"\(text)\"") }
+      try check(length)
       body = try read(exactly: length)
     }
     core.complete(connection: number, body: body, trailers: trailers)
@@ -344,6 +360,13 @@ extension LoopbackConnection {
     return LoopbackRequest(head: head, body: body, trailerFields: trailers, isComplete: true, connection: number)
   }
 
+  /// Refuses a body, or the next chunk of one, that is larger than the bounds of the server allow.
+  private func check(_ length: Int, after count: Int = 0) throws(LoopbackError) {
+    guard let limit = core.bounds?.bodyBytes, length > limit - count else { return }
+    isBodyTooLarge = true
+    throw .malformedRequest("its body has more than \(limit) bytes")
+  }
+
   private func readChunks() throws(LoopbackError) -> [UInt8] {
     var body: [UInt8] = []
     while true {
@@ -353,6 +376,7 @@ extension LoopbackConnection {
         throw .malformedRequest("\"\(line)\" is not a chunk size")
       }
       if length == 0 { return body }
+      try check(length, after: body.count)
       body += try read(exactly: length)
       guard readLine() == "" else { throw .malformedRequest("a chunk does not end where it should") }
     }
@@ -360,8 +384,11 @@ extension LoopbackConnection {
 
   private func readTrailers() throws(LoopbackError) -> [RawRequestHead.Field] {
     var trailers: [RawRequestHead.Field] = []
+    var left = maximumHeadBytes
     while true {
       guard let line = readLine() else { throw .disconnected }
+      left -= line.utf8.count + 2
+      guard left >= 0 else { throw .malformedRequest("its trailers are too large") }
       if line.isEmpty { return trailers }
       let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2 else { throw .malformedRequest("\"\(line)\" is not a field") }

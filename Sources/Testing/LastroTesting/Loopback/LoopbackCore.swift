@@ -34,9 +34,10 @@ final class LoopbackCore: Sendable {
   let listener: Int32
   private let socketPath: String?
   private let handler: Handler
+  let bounds: LoopbackBounds?
 
   init(
-    listener: Int32, socketPath: String?, tls: TLSContext?, handler: @escaping Handler
+    listener: Int32, socketPath: String?, tls: TLSContext?, bounds: LoopbackBounds? = nil, handler: @escaping Handler
   ) throws(LoopbackError) {
     do throws(LoopbackError) {
       stopGate = try LoopbackGate()
@@ -47,6 +48,7 @@ final class LoopbackCore: Sendable {
     self.listener = listener
     self.socketPath = socketPath
     self.handler = handler
+    self.bounds = bounds
     state = Watched(State(tls: tls))
   }
 
@@ -82,7 +84,7 @@ final class LoopbackCore: Sendable {
 
   private func admit(_ descriptor: Int32) {
     state.change { state in
-      guard !state.isStopping else {
+      guard !state.isStopping, state.descriptors.count < bounds?.connections ?? .max else {
         cloopback_close(descriptor)
         return
       }
@@ -95,7 +97,7 @@ final class LoopbackCore: Sendable {
         state.descriptors[number] = descriptor
       } else {
         cloopback_close(descriptor)
-        state.errors.append(LoopbackError.outOfResources("a thread could not be started"))
+        if bounds == nil { state.errors.append(LoopbackError.outOfResources("a thread could not be started")) }
       }
     }
   }
@@ -114,7 +116,7 @@ final class LoopbackCore: Sendable {
         try handler(connection)
       }
     } catch {
-      state.change { $0.errors.append(error) }
+      if bounds == nil { state.change { $0.errors.append(error) } }
     }
     connection.close()
     state.change { state in
@@ -180,7 +182,9 @@ final class LoopbackCore: Sendable {
 }
 
 extension LoopbackCore {
-  func record(_ request: LoopbackRequest) { state.change { $0.requests.append(request) } }
+  func record(_ request: LoopbackRequest) {
+    if bounds == nil { state.change { $0.requests.append(request) } }
+  }
 
   func received(_ count: Int) {
     if count > 0 { state.change { $0.receivedBytes += count } }

@@ -38,8 +38,19 @@ public final class LoopbackServer: Sendable {
   ///   - tls: the TLS options. Default: plaintext.
   ///   - handler: handles each connection.
   /// - Throws: ``LoopbackError``: the server cannot listen on the address, or the TLS options are invalid.
-  public init(
+  public convenience init(
     port: UInt16 = 0, unixSocketPath: String? = nil, tls: LoopbackTLS? = nil, handler: @escaping Handler
+  ) throws(LoopbackError) {
+    try self.init(port: port, unixSocketPath: unixSocketPath, tls: tls, bounds: nil, handler: handler)
+  }
+
+  /// Starts a server.
+  ///
+  /// - Parameter bounds: the limits of a server that programs other than tests may reach; `nil` for tests, whose
+  ///   requests are all recorded.
+  package init(
+    port: UInt16 = 0, unixSocketPath: String? = nil, tls: LoopbackTLS? = nil, bounds: LoopbackBounds?,
+    handler: @escaping Handler
   ) throws(LoopbackError) {
     let context = try tls.map { options throws(LoopbackError) in try TLSContext(options) }
     let listener: Int32
@@ -54,7 +65,8 @@ public final class LoopbackServer: Sendable {
       endpoint = .port(port)
     }
     isTLS = tls != nil
-    core = try LoopbackCore(listener: listener, socketPath: unixSocketPath, tls: context, handler: handler)
+    core = try LoopbackCore(
+      listener: listener, socketPath: unixSocketPath, tls: context, bounds: bounds, handler: handler)
     try core.start()
   }
 
@@ -194,11 +206,14 @@ extension LoopbackConnection {
     }
   }
 
-  private func readRequestOrRefuse() throws(LoopbackError) -> LoopbackRequest? {
+  /// Reads a request, and responds with 400 or 413 if it is malformed or too large.
+  package func readRequestOrRefuse() throws(LoopbackError) -> LoopbackRequest? {
     do {
       return try readRequest()
     } catch {
-      if case .malformedRequest = error { try write(LoopbackResponse(status: 400).head(closing: true)) }
+      if case .malformedRequest = error {
+        try write(LoopbackResponse(status: isBodyTooLarge ? 413 : 400).head(closing: true))
+      }
       throw error
     }
   }
@@ -206,6 +221,9 @@ extension LoopbackConnection {
   private static func isClose(_ field: RawRequestHead.Field) -> Bool {
     field.name.lowercased() == "connection" && field.value.lowercased() == "close"
   }
+
+  /// Whether the client wants no further response on its connection.
+  package func wantsClose(_ request: LoopbackRequest) -> Bool { wantsClose(request.head) }
 
   private func wantsClose(_ head: RawRequestHead) -> Bool {
     let tokens = head.values("Connection").joined(separator: ",").lowercased()

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Lastro
+@testable import LastroHAR
 @testable import LastroObservability
 
 @Suite("Replay of HTTP archives", .timeLimit(.minutes(15)))

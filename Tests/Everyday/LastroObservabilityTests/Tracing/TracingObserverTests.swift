@@ -3,6 +3,7 @@
 import FoundationEssentials
 import HTTPTypes
 import InMemoryTracing
+import LastroHAR
 import LastroTesting
 import TestSupport
 import Testing

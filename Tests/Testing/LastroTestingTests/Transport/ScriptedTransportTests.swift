@@ -7,6 +7,7 @@ import LastroTesting
 import TestSupport
 import Testing
 
+@testable import LastroHAR
 @testable import LastroObservability
 
 @Suite("Scripted transport", .timeLimit(.minutes(15)))

@@ -70,4 +70,15 @@ package struct HAR: Codable, Sendable, Hashable {
         "the HTTP archive cannot be written as JSON: \(error)", hint: "check the entries that were added by hand")
     }
   }
+
+  /// The day on which the first exchange was recorded, in days since 1970; `nil` if no exchange has a date.
+  package var firstDay: Int? {
+    // ISO 8601 sorts by date. The time of day is left out, because its notations vary.
+    let days = log.entries.map { $0.startedDateTime.prefix(10) }.sorted()
+    for day in days {
+      guard let date = try? Date("\(day)T00:00:00Z", strategy: .iso8601) else { continue }
+      return Int(date.timeIntervalSince1970 / 86_400)
+    }
+    return nil
+  }
 }

@@ -4,7 +4,7 @@ internal import Lastro
 
 extension HAR.Entry {
   /// The approximate memory use: the bytes of the texts, plus a constant for the rest.
-  var keptBytes: Int {
+  package var keptBytes: Int {
     let texts = [
       request.url, request.postData?.text, request.postData?.mimeType, response.statusText, response.redirectURL,
       response.content.text, response.content.mimeType, error?.message, error?.hint, operation,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
-import HTTPTypes
+package import HTTPTypes
 import Lastro
 import LastroSupport
 
 /// A comparison of requests with recorded ones. A masked text matches any text.
-struct HARMatcher {
+package struct HARMatcher: Sendable {
   /// A difference between two requests. The raw values appear in error messages.
   enum Difference: String {
     case method = "the method"
@@ -30,8 +30,16 @@ struct HARMatcher {
   }
 
   /// The names of the fields that are compared.
-  var headers: Set<HTTPField.Name>
-  var comparesBody: Bool
+  let headers: Set<HTTPField.Name>
+  let comparesBody: Bool
+  /// Whether the items of queries may have another order. Items of one name keep theirs.
+  let ignoresQueryOrder: Bool
+
+  package init(headers: Set<HTTPField.Name> = [], comparesBody: Bool, ignoresQueryOrder: Bool = false) {
+    self.headers = headers
+    self.comparesBody = comparesBody
+    self.ignoresQueryOrder = ignoresQueryOrder
+  }
 
   func differences(_ request: TransferRequest, _ entry: HAR.Entry) -> [Difference] {
     var result: [Difference] = []
@@ -40,7 +48,7 @@ struct HARMatcher {
     let recorded = URLParts(entry.request.url)
     if !Self.matches(asked.origin, recorded.origin) { result.append(.origin) }
     if !Self.matches(asked.path, recorded.path) { result.append(.path) }
-    if !Self.matches(asked.query, recorded.query) { result.append(.query) }
+    if !hasSameQuery(asked.query, recorded.query) { result.append(.query) }
     if !headers.allSatisfy({ isSame($0, request, entry) }) { result.append(.headers) }
     if comparesBody, !hasSameBody(request, entry) { result.append(.body) }
     return result
@@ -48,6 +56,19 @@ struct HARMatcher {
 
   func distance(_ request: TransferRequest, _ entry: HAR.Entry) -> Int {
     differences(request, entry).reduce(0) { $0 + $1.weight }
+  }
+
+  private func hasSameQuery(_ asked: String, _ recorded: String) -> Bool {
+    if Self.matches(asked, recorded) { return true }
+    guard ignoresQueryOrder else { return false }
+    let (asked, recorded) = (Self.sortedItems(asked), Self.sortedItems(recorded))
+    return asked.count == recorded.count && zip(asked, recorded).allSatisfy { Self.matches($0.text, $1.text) }
+  }
+
+  /// Returns the items of a query, sorted by their names. Their values may be masked.
+  private static func sortedItems(_ query: String) -> [(name: String, text: String)] {
+    let items = query.split(separator: "&").map { (name: String($0.prefix { $0 != "=" }), text: String($0)) }
+    return items.enumerated().sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }.map(\.element)
   }
 
   private func isSame(_ name: HTTPField.Name, _ request: TransferRequest, _ entry: HAR.Entry) -> Bool {
@@ -78,7 +99,7 @@ struct HARMatcher {
   }
 
   /// Whether a text matches a recorded one, in which a mask matches any text.
-  static func matches(_ text: String, _ recorded: String) -> Bool {
+  package static func matches(_ text: String, _ recorded: String) -> Bool {
     if text == recorded { return true }
     guard recorded.contains(Redaction.mask) else { return false }
     var pieces = recorded.split(separator: Redaction.mask, omittingEmptySubsequences: false)

@@ -11,7 +11,7 @@ struct HARBody {
   var isTruncated = false
 
   /// The number of bytes beyond the limit that are masked too, so that most values at the limit are seen whole.
-  private static let slack = 16 * 1024
+  static let slack = 16 * 1024
 
   init(_ data: Data, limit: Int, redaction: Redaction?) {
     isTruncated = data.count > limit

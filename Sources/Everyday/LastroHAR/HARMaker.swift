@@ -1,29 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
-import HTTPTypes
-internal import Lastro
+package import FoundationEssentials
+package import HTTPTypes
+package import Lastro
 
-/// A builder of archive entries from the events of observers, with secrets masked.
-struct HARMaker {
+/// A builder of archive entries from the events of observers, or from exchanges of transports, with secrets masked.
+package struct HARMaker: Sendable {
   /// The redaction; `nil`: nothing is masked.
   let redaction: Redaction?
   /// The maximum number of bytes of a body.
   let limit: Int
 
-  func entry(_ request: ResourceRequest, _ event: FetchEvent) -> HAR.Entry {
+  package init(redaction: Redaction?, limit: Int) {
+    self.redaction = redaction
+    self.limit = limit
+  }
+
+  package func entry(_ request: ResourceRequest, _ event: FetchEvent) -> HAR.Entry {
+    var entry = entry(request, startedAt: event.sinceEpoch)
+    (entry.call, entry.attempt, entry.hop) = (event.callID, event.attempt, event.hop)
+    entry.operation = event.operation.map(masked)
+    return entry
+  }
+
+  /// Returns an entry without a response.
+  ///
+  /// - Parameter date: the time since 1970.
+  package func entry(_ request: ResourceRequest, startedAt date: Duration) -> HAR.Entry {
     HAR.Entry(
-      startedDateTime: HARDate.text(event.sinceEpoch), time: 0, request: self.request(request),
-      response: HAR.Response(status: 0), timings: HAR.Timings(), call: event.callID, attempt: event.attempt,
-      hop: event.hop, operation: event.operation.map(masked))
+      startedDateTime: HARDate.text(date), time: 0, request: self.request(request),
+      response: HAR.Response(status: 0), timings: HAR.Timings())
   }
 
-  func answer(_ entry: inout HAR.Entry, _ answer: FetchEvent.Answer) {
-    entry.response = response(answer.response.head, body: answer.body)
-    note(&entry, answer.response.facts)
+  package func answer(_ entry: inout HAR.Entry, _ answer: FetchEvent.Answer) {
+    setResponse(of: &entry, answer.response.head, body: answer.body, answer.response.facts)
   }
 
-  func fail(_ entry: inout HAR.Entry, _ error: TransportError) {
+  package func setResponse(of entry: inout HAR.Entry, _ head: HTTPResponse, body: Data?, _ facts: TransferFacts) {
+    entry.response = response(head, body: body)
+    note(&entry, facts)
+  }
+
+  package func fail(_ entry: inout HAR.Entry, _ error: TransportError) {
     if let head = error.head {
       entry.response = response(head, body: nil)
       entry.response.status = 0
@@ -33,7 +51,7 @@ struct HARMaker {
   }
 
   /// Records the end of a streamed body; `nil` if it was not reported, because the call was abandoned.
-  func endStreamedBody(_ entry: inout HAR.Entry, _ end: FetchEvent.BodyEnd?, elapsed: Duration) {
+  package func endStreamedBody(_ entry: inout HAR.Entry, _ end: FetchEvent.BodyEnd?, elapsed: Duration) {
     if let facts = end?.facts { note(&entry, facts) }
     time(&entry, end?.facts, elapsed: elapsed)
     let bytes = end?.bytes ?? 0
@@ -52,7 +70,7 @@ struct HARMaker {
       hint: error.hint.map(masked), requestSent: error.requestSent, engineCode: error.engineCode, status: status)
   }
 
-  func time(_ entry: inout HAR.Entry, _ facts: TransferFacts?, elapsed: Duration) {
+  package func time(_ entry: inout HAR.Entry, _ facts: TransferFacts?, elapsed: Duration) {
     entry.timings = HAR.Timings(facts, elapsed: elapsed)
     entry.time = entry.timings.total
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Lastro
+package import FoundationEssentials
 
 extension HAR {
   /// A request.
@@ -113,5 +113,13 @@ extension HAR {
     enum CodingKeys: String, CodingKey {
       case size, mimeType, text, encoding, comment, isTruncated = "_truncated"
     }
+  }
+}
+
+extension HAR.Content {
+  /// The bytes of the body; `nil` if the text is not valid base64, although ``encoding`` says so.
+  package var data: Data? {
+    guard let text else { return Data() }
+    return encoding == "base64" ? Data(base64Encoded: text) : Data(text.utf8)
   }
 }

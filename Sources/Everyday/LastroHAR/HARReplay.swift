@@ -9,6 +9,8 @@ struct HARReplay {
   let entry: HAR.Entry
   /// The position in the archive, from 1.
   let number: Int
+  /// The remedy if the body is incomplete.
+  let hint: String
 
   /// Whether the recorded request had been sent.
   var wasSent: Bool { entry.error == nil || entry.response.status != 0 || entry.error?.requestSent == true }
@@ -54,11 +56,9 @@ struct HARReplay {
       throw TransportError(
         stage: .request, code: .incompleteRecording,
         message: "the body of exchange #\(number) was not recorded: \(content.comment ?? "some of it is missing")",
-        hint: "record it with a higher maximumBodyBytes of the HARRecorder, and not as a stream")
+        hint: hint)
     }
-    guard let text = content.text else { return Data() }
-    guard content.encoding == "base64" else { return Data(text.utf8) }
-    guard let data = Data(base64Encoded: text) else {
+    guard let data = content.data else {
       throw TransportError(
         stage: .request, code: .incompleteRecording, message: "the body of exchange #\(number) is not valid base64",
         hint: "record it again")
