@@ -71,7 +71,7 @@ func attempting<T>(_ body: () async throws -> T) async throws -> T {
 /// The servers of other projects that run for the duration of a suite.
 package struct Peers: Sendable {
   package enum Kind: Sendable {
-    case nginx, squid, dante, python, mollyBrown, jetforce, webSocket, tus, go, signing
+    case nginx, squid, dante, python, mollyBrown, jetforce, webSocket, tus, go, signing, oauth
     /// An instance of each ``PeerSite/Server``.
     case sites
   }
@@ -92,6 +92,7 @@ package struct Peers: Sendable {
   package static var tus: Peer { get throws { try peer(.tus) } }
   package static var go: Peer { get throws { try peer(.go) } }
   package static var signing: Peer { get throws { try peer(.signing) } }
+  package static var oauth: Peer { get throws { try peer(.oauth) } }
 
   package static func site(_ server: PeerSite.Server) throws -> PeerSite { try #require(current.sites[server]) }
 
@@ -111,6 +112,7 @@ package struct Peers: Sendable {
     case .tus: others[kind] = try await TusPeer.start()
     case .go: others[kind] = try await GoPeer.start()
     case .signing: others[kind] = try await SigningPeer.start()
+    case .oauth: others[kind] = try await OAuthPeer.start()
     }
   }
 

@@ -8,6 +8,7 @@ enum Pages {
     .errors, .replayingCalls,
     .observing, .testing, .streaming, .bytesAndCallbacks, .pinning, .tls, .dialing, .tunnels, .hidingTraffic,
     .httpOverDialers, .keepingUp, .keepingCookies, .resolvingNames, .forms, .pagesAndOperations, .problemsAndChanges,
+    .loggingIn,
     .eventStreams, .caching,
     .downloads, .uploads,
     .runningInAService, .callingAnLLM, .fetchingWhatUsersName, .migrating,
