@@ -93,6 +93,30 @@ private func endpoints(_ stack: TransportNetworkStack) async throws {
   _ = notes
 }
 
+private func faults() async throws {
+  let transport = ScriptedTransport(repeatingLast: .respond(status: 200, body: "[]"))
+  var configuration = StackConfiguration(interceptors: [.retry])
+  configuration.timeSource = ManualClock(autoAdvance: true).timeSource
+  configuration.randomSource = .constant(0)
+  // sample: faults
+  configuration.faults = [
+    try FaultRule("slow search", .delay(.seconds(2)), path: "/search", share: 0.1),
+    try FaultRule("busy", .respond(status: .serviceUnavailable), host: "api.example.org", every: 2),
+    try FaultRule("lost", .fail(.connectionLost), method: .post),
+    try FaultRule("cut", .cutBody(after: 1000), path: "/files/"),
+  ]
+  // end
+  let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+  // sample: injected
+  for _ in 0..<2 {
+    let ledger = try await stack.fetch(.get("https://api.example.org/notes")).response.ledger
+    for attempt in ledger.attempts {
+      print(attempt.status?.code ?? 0, attempt.facts?.notes.map(\.text) ?? [])
+    }
+  }
+  // end
+}
+
 private func replaced(
   _ stack: TransportNetworkStack, _ breaker: CircuitBreaker, _ limiter: ConcurrencyLimiter, _ pacer: Pacer
 ) throws {
@@ -120,6 +144,7 @@ extension Page {
     try replaced(TransportNetworkStack(transport: transport), CircuitBreaker(), ConcurrencyLimiter(), Pacer())
     try await stage.prints("breaker") { try await breaker() }
     try await stage.prints("events") { try await observed() }
+    try await stage.prints("injected") { try await faults() }
     try await stage.prints("hedging") { try await hedging() }
   }
 }

@@ -71,7 +71,7 @@ func attempting<T>(_ body: () async throws -> T) async throws -> T {
 /// The servers of other projects that run for the duration of a suite.
 package struct Peers: Sendable {
   package enum Kind: Sendable {
-    case nginx, squid, dante, python, mollyBrown, jetforce, webSocket, tus, go, signing, codings, brotli, zstd
+    case nginx, squid, dante, python, mollyBrown, jetforce, webSocket, tus, go, signing, codings, brotli, zstd, oauth
     /// An instance of each ``PeerSite/Server``.
     case sites
   }
@@ -95,6 +95,7 @@ package struct Peers: Sendable {
   package static var codings: Peer { get throws { try peer(.codings) } }
   package static var brotli: Peer { get throws { try peer(.brotli) } }
   package static var zstd: Peer { get throws { try peer(.zstd) } }
+  package static var oauth: Peer { get throws { try peer(.oauth) } }
 
   package static func site(_ server: PeerSite.Server) throws -> PeerSite { try #require(current.sites[server]) }
 
@@ -117,6 +118,7 @@ package struct Peers: Sendable {
     case .codings: others[kind] = try await CodingPeer.start()
     case .brotli: others[kind] = try await BrotliPeer.start()
     case .zstd: others[kind] = try await ZstdPeer.start()
+    case .oauth: others[kind] = try await OAuthPeer.start()
     }
   }
 

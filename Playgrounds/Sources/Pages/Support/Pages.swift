@@ -10,6 +10,7 @@ enum Pages {
     .observing, .testing, .cassettes, .streaming, .bytesAndCallbacks, .pinning, .tls, .dialing, .tunnels,
     .hidingTraffic,
     .httpOverDialers, .keepingUp, .keepingCookies, .resolvingNames, .forms, .pagesAndOperations, .problemsAndChanges,
+    .loggingIn,
     .eventStreams, .caching,
     .downloads, .uploads,
     .runningInAService, .callingAnLLM, .fetchingWhatUsersName, .migrating,

@@ -1,22 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
+package import FoundationEssentials
 import HTTPTypes
 
-/// A single exchange with a token endpoint.
-struct OAuth2TokenRequest {
-  let client: OAuth2Client
+/// A single exchange with a token endpoint, or with another endpoint that authenticates the client in the same way.
+package struct OAuth2TokenRequest {
+  private let client: OAuth2Client
   /// The fields of the body, without the client's credentials.
-  var fields: [(String, Secret)]
+  private let fields: [(String, Secret)]
   /// The scope of the token if the response does not name one (RFC 6749 §5.1).
-  var scope: String?
+  private let scope: String?
+  private let url: String
 
   private static let maximumAnswerBytes = 256 * 1024
+
+  /// Makes a request. The URL is that of the endpoint, by default the client's token endpoint.
+  package init(client: OAuth2Client, fields: [(String, Secret)], scope: String?, url: String? = nil) {
+    (self.client, self.fields, self.scope, self.url) = (client, fields, scope, url ?? client.tokenURL)
+  }
 
   /// Requests a token with a single request.
   ///
   /// - Parameter stack: the stack to use. Default: the stack of the call whose hook the current task runs.
-  func send(over stack: (any HTTPNetworkStack)?) async throws(OAuth2Error) -> AccessToken {
+  package func send(over stack: (any HTTPNetworkStack)?) async throws(OAuth2Error) -> AccessToken {
+    try await exchange(over: stack).answer.token(scope: scope)
+  }
+
+  /// Sends a single request to an endpoint whose response is not a token, and returns the body of that response.
+  package func body(over stack: (any HTTPNetworkStack)?) async throws(OAuth2Error) -> Data {
+    try await exchange(over: stack).body
+  }
+
+  private func exchange(
+    over stack: (any HTTPNetworkStack)?
+  ) async throws(OAuth2Error) -> (body: Data, answer: OAuth2TokenAnswer) {
     guard let stack = stack ?? TransportNetworkStack.calling else {
       throw .fetch(
         HTTPFetchError(
@@ -37,7 +54,7 @@ struct OAuth2TokenRequest {
     guard let parsed = OAuth2TokenAnswer(answer.value) else { throw .invalidAnswer("its body is not a JSON object") }
     // Some endpoints send an error with status 200.
     if parsed.accessToken == nil { try parsed.throwRefusal(status: answer.response.status, hiding: secrets) }
-    return try parsed.token(scope: scope)
+    return (answer.value, parsed)
   }
 
   private func request() throws(TransportError) -> ResourceRequest {
@@ -58,12 +75,12 @@ struct OAuth2TokenRequest {
     case .none: fields += [("client_id", client.id)]
     }
     return try ResourceRequest(
-      method: .post, url: client.tokenURL, headers: headers, body: .form(fields), options: options)
+      method: .post, url: url, headers: headers, body: .form(fields), options: options)
   }
 
   /// The secrets that an endpoint could repeat in an error.
   private var secrets: [String] {
-    let harmless: Set = ["grant_type", "scope"]
+    let harmless: Set = ["grant_type", "scope", "redirect_uri"]
     let sent = fields.filter { !harmless.contains($0.0) }.map(\.1) + [client.authentication.secret].compactMap(\.self)
     let texts = sent.filter { !$0.isEmpty }.map { $0.reveal() }
     // Sort them by length, the longest first, so that a shorter secret does not mask part of a longer one.

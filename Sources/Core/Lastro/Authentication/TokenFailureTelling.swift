@@ -21,7 +21,7 @@ extension OAuth2Error: FailureTelling {
   }
 
   /// Returns the usual remedy for a refusal, if there is one (RFC 6749 §5.2).
-  private static func hint(for error: String) -> String? {
+  package static func hint(for error: String) -> String? {
     switch error {
     case "invalid_client":
       "check the client's id and secret, and how the endpoint expects them: OAuth2Client.Authentication"

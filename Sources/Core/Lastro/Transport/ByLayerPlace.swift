@@ -5,9 +5,9 @@
 ///
 /// The order has these reasons: a response from the cache uses no permit of resilience; `Cookie` is set before the
 /// cache compares `Vary`; `Set-Cookie` is read only from the network, for each attempt of a hedge; telemetry covers the
-/// requests that are sent.
+/// requests that are sent; an injected fault looks to all of them as one of the network.
 package enum TransportLayerPlace: Int, CaseIterable, Sendable {
-  case cookieSending, cache, resilience, cookieReceipt, telemetry
+  case cookieSending, cache, resilience, cookieReceipt, telemetry, faults
 }
 
 /// A map from positions to values. Most maps are empty, which costs nothing.
