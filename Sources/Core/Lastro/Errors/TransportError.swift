@@ -45,7 +45,8 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     get { parts.value.hint }
     set { parts.value.hint = newValue }
   }
-  /// The engine's own code, such as a `CURLcode`; `nil` if the engine was not involved.
+  /// The engine's own code, such as a `CURLcode`; `nil` if the engine was not involved. If the server ended the HTTP/2
+  /// stream or connection with an error code, it is that code (RFC 9113 §7).
   public var engineCode: Int32? {
     get { parts.value.engineCode }
     set { parts.value.engineCode = newValue }

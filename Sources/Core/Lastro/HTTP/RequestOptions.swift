@@ -44,6 +44,7 @@ public struct RequestOptions: Sendable {
     var progress: TransferProgressReporter?
     var secrets: Set<Secret> = []
     var requiresBody: Bool = false
+    var endsWithResponse: Bool = false
     var hostField: String?
     var withheldBody: RequestBody?
     var uncodedBody: RequestBody?
@@ -132,6 +133,13 @@ public struct RequestOptions: Sendable {
   public var requiresBody: Bool {
     get { storage.value.requiresBody }
     _modify { yield &storage.value.requiresBody }
+  }
+  /// Whether the end of the response also ends the request over HTTP/2: the rest of a streamed body is dropped, and the
+  /// stream is reset (`NO_ERROR`). It is for protocols in which a server may end a call early, such as gRPC. Default
+  /// false: the rest is sent first, unless the server resets the stream (RFC 9113 §8.1). Over HTTP/1.1 it has no effect.
+  public var endsWithResponse: Bool {
+    get { storage.value.endsWithResponse }
+    _modify { yield &storage.value.endsWithResponse }
   }
   /// The value that the request's `Host` field may have instead of the URL's host, for a server behind a front. The
   /// connection is made to the front, and its certificate is checked, by the URL's host.

@@ -122,6 +122,12 @@ public struct TransferRequest: Sendable {
     _modify { yield &parts.value.dropsRedirectBodies }
   }
 
+  /// Whether the end of the response also ends the request; see ``RequestOptions/endsWithResponse``. Default false.
+  package var endsWithResponse: Bool {
+    get { parts.value.request.options.endsWithResponse }
+    _modify { yield &parts.value.request.options.endsWithResponse }
+  }
+
   /// The identifier of the call, the same for all its attempts; 0 if the request belongs to none.
   package var callID: UInt64 { parts.value.callID }
 

@@ -128,10 +128,15 @@ final class HTTP2Call: ExchangeRunner {
   // MARK: The end
 
   /// Handles a response that is complete before the request is. The rest of the request is sent, as over HTTP/1.1,
-  /// until the server resets the stream (RFC 9113 §8.1) or stops accepting it.
+  /// until the server resets the stream (RFC 9113 §8.1) or stops accepting it. If the response ends the request, the
+  /// rest is dropped.
   func answered() {
     guard let stream else { return }
     if exchange.job.isTunnel { exchange.receiver.endStream(exchange.facts()) }
+    if exchange.job.request.endsWithResponse {
+      resetStream(.noError)
+      return becameWhole()
+    }
     restSentBytes = session.sentBytes(on: stream) ?? 0
     waitForRest()
   }

@@ -11,19 +11,21 @@ extension TransportError {
         hint: "ask its operator for the ciphers it wants, or set httpVersion to .http1")
     }
     return TransportError(
-      stage: .response, code: .http2Failure, message: "the server reset the HTTP/2 stream: \(code)", hint: code.hint)
+      stage: .response, code: .http2Failure, message: "the server reset the HTTP/2 stream: \(code)", hint: code.hint,
+      engineCode: Int32(bitPattern: code.rawValue))
   }
 
   package static func cutByReset(_ code: LastroHTTP.HTTP2ErrorCode) -> TransportError {
     TransportError(
       stage: .response, code: .truncatedBody,
-      message: "the server reset the HTTP/2 stream before the body ended: \(code)", hint: code.hint)
+      message: "the server reset the HTTP/2 stream before the body ended: \(code)", hint: code.hint,
+      engineCode: Int32(bitPattern: code.rawValue))
   }
 
   package static func closedWith(_ code: LastroHTTP.HTTP2ErrorCode) -> TransportError {
     TransportError(
       stage: .response, code: .http2Failure, message: "the server ended the HTTP/2 connection: \(code)",
-      hint: code.hint)
+      hint: code.hint, engineCode: Int32(bitPattern: code.rawValue))
   }
 
   /// The error for fields that are larger than a session may send.
@@ -56,7 +58,8 @@ extension TransportError {
     self.init(
       stage: .response, code: .http2Failure, message: message,
       hint: reason == .http11Required
-        ? "set httpVersion to .http1" : "it was not processed: send it again later, or send fewer requests at once")
+        ? "set httpVersion to .http1" : "it was not processed: send it again later, or send fewer requests at once",
+      engineCode: reason == .refused ? Int32(LastroHTTP.HTTP2ErrorCode.refusedStream.rawValue) : nil)
   }
 
   package init(_ violation: HTTP2Violation) {

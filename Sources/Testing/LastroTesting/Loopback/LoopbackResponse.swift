@@ -85,7 +85,7 @@ public struct LoopbackResponse: Sendable, Hashable {
   }
 
   /// Returns a copy with an additional trailer field.
-  package func addingTrailer(_ name: String, _ value: String) -> Self {
+  public func addingTrailer(_ name: String, _ value: String) -> Self {
     var copy = self
     copy.trailers.append(RawRequestHead.Field(name: name, value: value))
     return copy

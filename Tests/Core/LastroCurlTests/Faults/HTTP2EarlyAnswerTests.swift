@@ -84,12 +84,13 @@ struct HTTP2EarlyAnswerTests {
 
   private func post(
     _ lab: HTTP2Servers, _ server: LoopbackServer, _ body: RequestBody, isStreamed: Bool = false,
-    idleTimeout: Duration = .seconds(60)
+    idleTimeout: Duration = .seconds(60), endsWithResponse: Bool = false
   ) async -> (outcome: Outcome, status: Int?) {
     let head = HTTPRequest(method: .post, scheme: "https", authority: "localhost:\(server.port)", path: "/early")
     var request = TransferRequest(head: head, body: body, idleTimeout: idleTimeout, deadline: .seconds(200))
     request.trust(lab.authority)
     if isStreamed { request.delivery = .streamed(maximumBytes: nil) }
+    request.endsWithResponse = endsWithResponse
     do throws(TransportError) {
       let response = try await lab.engine.execute(request)
       let text = String(decoding: try await response.body.collect(upTo: 1_000), as: UTF8.self)
@@ -115,6 +116,24 @@ struct HTTP2EarlyAnswerTests {
     #expect(await lab.outcome(server, "/ok") == .answered(200, "fine"))
     #expect(server.acceptedConnections == 1)
     #expect(server.requests.map(\.path) == ["/early", "/ok"], "nothing is sent twice")
+    #expect(await eventually { lab.engine.activeTransfers == 0 })
+  }
+
+  @Test(
+    "A response that ends the request is returned while the source of the body stays open", arguments: Ending.allCases,
+    [false, true])
+  func endsRequest(ending: Ending, isStreamed: Bool) async throws {
+    let lab = try HTTP2Servers()
+    let server = try server(lab, status: 200, ending: ending)
+    let (chunks, source) = AsyncStream<Data>.makeStream()
+    source.yield(Data([1]))
+    let (outcome, _) = await post(lab, server, .stream(chunks), isStreamed: isStreamed, endsWithResponse: true)
+    source.finish()
+    #expect(
+      outcome == .answered(200, "early")
+        || (ending == .resetInOneRecord && outcome == .failed("response/http2_failure")), "\(outcome)")
+    #expect(await lab.outcome(server, "/ok") == .answered(200, "fine"))
+    #expect(server.acceptedConnections == 1)
     #expect(await eventually { lab.engine.activeTransfers == 0 })
   }
 
