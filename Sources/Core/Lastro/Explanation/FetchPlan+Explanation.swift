@@ -35,7 +35,10 @@ extension FetchPlan {
       interceptors: interceptors.all.map(Self.describe), signers: signers(of: request),
       timeouts: timeoutFacts(options), limits: limitFacts(options, request), retries: request.map(verdicts) ?? [],
       transport: request.map {
-        let transfer = transferRequest($0, left: timeouts(for: $0.options).total)
+        let limit = timeouts(for: $0.options).total.map {
+          AttemptRun.Deadline(left: $0, code: .totalTimeout, whole: $0)
+        }
+        let transfer = FetchCall(self).transferRequest($0, within: limit)
         return core.transport(for: transfer).explain(transfer).map { FetchExplanation.Fact($0.name, $0.value) }
       } ?? [])
   }

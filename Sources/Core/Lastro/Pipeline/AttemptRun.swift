@@ -245,7 +245,9 @@ extension AttemptRun {
   /// Refuses ambiguous requests and meaningless options before they reach the transport.
   func check(_ request: ResourceRequest) throws(AttemptFailure) {
     do throws(TransportError) {
-      try plan.checkLimits(of: request.options)
+      if !plan.core.hasMeaningfulLimits || request.options.mayDifferFromDefaults {
+        try plan.checkLimits(of: request.options)
+      }
       try RequestCheck.check(request)
     } catch {
       throw failure(.noRequest(error), request)
@@ -284,6 +286,7 @@ extension AttemptRun {
   }
 
   private func propagating(_ request: ResourceRequest) throws(AttemptFailure) -> ResourceRequest {
+    guard !plan.configuration.observers.isEmpty else { return request }
     var request = request
     for observer in plan.configuration.observers {
       for field in observer.propagationFields(callID: call.callID, attempt: earlier + 1) {
@@ -301,12 +304,7 @@ extension AttemptRun {
       self.consumption = consumption
       request.body = consumption.watching(request.body)
     }
-    var transfer =
-      if let limit {
-        plan.transferRequest(request, left: limit.left, code: limit.code, of: limit.whole, callID: call.callID)
-      } else {
-        plan.transferRequest(request, left: nil, callID: call.callID)
-      }
+    var transfer = call.transferRequest(request, within: limit)
     if let progress = request.options.progress {
       transfer.progress = progress.beginTransfer(totalBytesToSend: request.body.length)
     }

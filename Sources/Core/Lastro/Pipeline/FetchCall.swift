@@ -48,6 +48,28 @@ final class FetchCall {
       attempts: attempts, retryEnd: retryEnd)
   }
 
+  /// Returns the request for the transport, with the limits of the call.
+  func transferRequest(_ request: ResourceRequest, within limit: AttemptRun.Deadline?) -> TransferRequest {
+    let options = request.options, timeouts = plan.timeouts(for: options)
+    return TransferRequest(
+      parts: TransferRequest.Parts(
+        request: request, delivery: delivery(for: options), connectTimeout: timeouts.connect,
+        idleTimeout: timeouts.idle, deadline: limit?.left, deadlineCode: limit?.code ?? .totalTimeout,
+        wholeTimeout: limit?.whole, allowsResend: request.isIdempotent && request.body.isReplayable,
+        maximumErrorBytes: max(0, plan.configuration.maximumErrorBodyBytes),
+        dropsRedirectBodies: (options.redirects ?? plan.configuration.redirects).limit > 0, callID: callID))
+  }
+
+  private func delivery(for options: RequestOptions) -> TransferRequest.Delivery {
+    let maximum = options.maximumBodyBytes ?? (plan.isStream ? nil : plan.configuration.maximumBodyBytes)
+    // Do not collect: that would truncate the bodies of error responses.
+    if plan.acceptance == .all { return .streamed(maximumBytes: maximum.map { max(0, $0) }) }
+    return plan.isStream
+      ? .streamedOnSuccess(
+        maximumBytes: maximum.map { max(0, $0) }, errorBytes: max(0, plan.configuration.maximumErrorBodyBytes))
+      : .collected(maximumBytes: max(0, maximum ?? 0))
+  }
+
   /// Reports an event to the observers.
   ///
   /// - Parameter attempt: the attempt that is running or ended last; `nil` before the first.

@@ -5,8 +5,8 @@ import FoundationEssentials
 /// The parts of a call that do not change. It does not depend on the model's type, so that the same code runs all
 /// calls.
 ///
-/// It is stored as a value in its ``FetchCall``. Functions that every call uses are inlined, because other functions
-/// would receive a copy of the plan.
+/// It is stored as a value in its ``FetchCall``. Functions that every call uses are members of that class, because a
+/// function of the plan may receive a copy of it.
 struct FetchPlan: Sendable {
   let core: StackCore
   /// The interceptors of the stack, followed by those of the resource.
@@ -52,48 +52,11 @@ struct FetchPlan: Sendable {
     options.timeouts ?? (isStream ? configuration.streamTimeouts : configuration.timeouts)
   }
 
-  /// Returns the request for the transport, with the remaining time, the code of the failure when that has passed, and
-  /// the timeout that defines it.
-  @inline(__always)
-  func transferRequest(
-    _ request: ResourceRequest, left: Duration?, code: FailureCode = .totalTimeout, of whole: Duration? = nil,
-    callID: UInt64 = 0
-  ) -> TransferRequest {
-    let options = request.options
-    let timeouts = timeouts(for: options)
-    return TransferRequest(
-      parts: TransferRequest.Parts(
-        request: request, delivery: delivery(for: options), connectTimeout: timeouts.connect,
-        idleTimeout: timeouts.idle, deadline: left, deadlineCode: code, wholeTimeout: whole,
-        allowsResend: request.isIdempotent && request.body.isReplayable,
-        maximumErrorBytes: max(0, configuration.maximumErrorBodyBytes),
-        dropsRedirectBodies: (options.redirects ?? configuration.redirects).limit > 0, callID: callID))
-  }
-
-  @inline(__always)
-  private func delivery(for options: RequestOptions) -> TransferRequest.Delivery {
-    let maximum = options.maximumBodyBytes ?? (isStream ? nil : configuration.maximumBodyBytes)
-    // Do not collect: that would truncate the bodies of error responses.
-    if acceptance == .all { return .streamed(maximumBytes: maximum.map { max(0, $0) }) }
-    return isStream
-      ? .streamedOnSuccess(
-        maximumBytes: maximum.map { max(0, $0) }, errorBytes: max(0, configuration.maximumErrorBodyBytes))
-      : .collected(maximumBytes: max(0, maximum ?? 0))
-  }
-
   /// Refuses limits that are not valid.
   ///
   /// - Throws: an error with code `invalid_option`.
-  @inline(__always)
   func checkLimits(of options: RequestOptions) throws(TransportError) {
-    guard !core.hasMeaningfulLimits || options.mayDifferFromDefaults else { return }
-    try Self.check(timeouts(for: options), options, configuration)
-  }
-
-  private static func check(
-    _ timeouts: Timeouts, _ options: RequestOptions, _ configuration: StackConfiguration
-  ) throws(TransportError) {
-    try timeouts.check()
+    try timeouts(for: options).check()
     try StackConfiguration.check("RequestOptions.maximumBodyBytes", options.maximumBodyBytes ?? 0, least: 0)
     try options.priority?.check()
     try configuration.checkLimits()

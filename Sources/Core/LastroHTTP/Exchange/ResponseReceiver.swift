@@ -29,6 +29,8 @@ struct ResponseReceiver {
   /// The meter of the progress; `nil` if the caller does not observe it.
   private var progress: ProgressMeter?
 
+  // Inlined into the only caller, which would otherwise copy the value into its own memory.
+  @inline(__always)
   init(_ job: EngineJob, in engine: HTTPEngine) {
     self.job = job
     self.engine = engine

@@ -9,7 +9,8 @@ struct BenchLatency: Encodable, Equatable {
 
   /// Returns the percentiles by the nearest rank; `nil` without times.
   init?(_ times: [Duration]) {
-    let sorted = times.sorted()
+    // Sorting whole numbers costs a benchmark less than sorting durations.
+    let sorted = times.map { Int64($0 / .nanoseconds(1)) }.sorted()
     guard let last = sorted.last else { return nil }
     func rank(_ percent: Int) -> Double {
       let place = (sorted.count * percent + 99) / 100
@@ -18,5 +19,5 @@ struct BenchLatency: Encodable, Equatable {
     (p50, p90, p99, max) = (rank(50), rank(90), rank(99), Self.seconds(last))
   }
 
-  private static func seconds(_ time: Duration) -> Double { (time / .microseconds(1)).rounded() / 1_000_000 }
+  private static func seconds(_ nanoseconds: Int64) -> Double { (Double(nanoseconds) / 1000).rounded() / 1_000_000 }
 }
