@@ -17,7 +17,7 @@ private struct LastingSource: AccessTokenSource {
 }
 
 @Suite("Round trips to a store", .timeLimit(.minutes(30)))
-struct StoreTripTests {
+struct StoreTripSimulationTests {
   /// Returns the calls of a minute and the operations of the store, for instances that share a token, a quota and
   /// verdicts, and that send as much as they may.
   private func run(

@@ -10,7 +10,7 @@ import Logging
 import Testing
 
 @Suite("One quota for simulated stacks", .timeLimit(.minutes(30)))
-struct QuotaStackTests {
+struct QuotaStackSimulationTests {
   private static let instances = 6
 
   /// Returns half a minute of instances that send as much as they may, and the store that they share.
