@@ -223,18 +223,18 @@ struct FaultRuleTests {
 
   @Test("Rules that cannot work are refused with a hint")
   func settings() throws {
-    let makers: [() throws(ConfigurationError) -> FaultRule] = [
-      { () throws(ConfigurationError) in try FaultRule("", .delay(.zero)) },
-      { () throws(ConfigurationError) in try FaultRule("a\nb", .delay(.zero)) },
-      { () throws(ConfigurationError) in try FaultRule(String(repeating: "a", count: 61), .delay(.zero)) },
-      { () throws(ConfigurationError) in try FaultRule("a", .delay(.seconds(-1))) },
-      { () throws(ConfigurationError) in try FaultRule("a", .cutBody(after: -1)) },
-      { () throws(ConfigurationError) in try FaultRule("a", .fail(.pinMismatch)) },
-      { () throws(ConfigurationError) in try FaultRule("a", .respond(status: .earlyHints)) },
-      { () throws(ConfigurationError) in try FaultRule("a", .delay(.zero), path: "v1") },
-      { () throws(ConfigurationError) in try FaultRule("a", .delay(.zero), every: 0) },
-      { () throws(ConfigurationError) in try FaultRule("a", .delay(.zero), share: 1.1) },
-      { () throws(ConfigurationError) in try FaultRule("a", .delay(.zero), share: .nan) },
+    let makers: [() throws -> FaultRule] = [
+      { try FaultRule("", .delay(.zero)) },
+      { try FaultRule("a\nb", .delay(.zero)) },
+      { try FaultRule(String(repeating: "a", count: 61), .delay(.zero)) },
+      { try FaultRule("a", .delay(.seconds(-1))) },
+      { try FaultRule("a", .cutBody(after: -1)) },
+      { try FaultRule("a", .fail(.pinMismatch)) },
+      { try FaultRule("a", .respond(status: .earlyHints)) },
+      { try FaultRule("a", .delay(.zero), path: "v1") },
+      { try FaultRule("a", .delay(.zero), every: 0) },
+      { try FaultRule("a", .delay(.zero), share: 1.1) },
+      { try FaultRule("a", .delay(.zero), share: .nan) },
     ]
     for make in makers {
       let error = #expect(throws: ConfigurationError.self) { try make() }
