@@ -7,7 +7,7 @@ import LastroCurl
 import LastroTesting
 import LastroZstd
 
-private func codings() throws -> CurlNetworkStack {
+private func listed() throws -> CurlNetworkStack {
   // sample: codings
   var engine = CurlConfiguration()
   engine.codings = [.zstd, .brotli, .gzip]
@@ -32,7 +32,7 @@ private func limits(_ engine: inout CurlConfiguration) {
 extension Page {
   static let codings = Page("Codings") { stage in
     let server = try LoopbackServer.http { request in .text(request.head["Accept-Encoding"] ?? "nothing") }
-    let stack = try codings()
+    let stack = try listed()
     let offer = try await stack.fetch(.get(server.baseURL)).value
     stage.check("the request asks for zstd first", String(decoding: offer, as: UTF8.self) == "zstd, br, gzip")
     await stack.shutDown()

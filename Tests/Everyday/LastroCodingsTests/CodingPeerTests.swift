@@ -137,6 +137,7 @@ struct CodingPeerTests {
     for (headers, expected) in cases {
       #expect(try await stack.fetch(Self.get(server.baseURL, headers)).value == expected)
     }
+    #expect(await stack.explain(try Self.get(server.baseURL)).contains("br, gzip, zstd"))
     await stack.shutDown(cancelling: true)
   }
 

@@ -83,8 +83,10 @@ struct ResponseParts: AsyncSequence, Sendable {
           messages.append(chunk)
           continue
         }
-        try messages.checkEnd()
-        return try end(body.finalFacts?.trailers ?? [:])
+        let trailers = body.finalFacts?.trailers ?? [:]
+        // A server that failed within a message says why.
+        if trailers[.grpcStatus] ?? "0" == "0" { try messages.checkEnd() }
+        return try end(trailers)
       }
     }
 

@@ -43,6 +43,9 @@ struct HostileServerTests {
       testDescription: "cut message", code: .internalError, text: "within a message",
       response: answer([0, 0, 0, 0, 9, 1])),
     Case(
+      testDescription: "a failure within a message", code: .aborted, text: "gone",
+      response: answer([0, 0, 0, 0, 9, 1], trailers: ["grpc-status": "10", "grpc-message": "gone"])),
+    Case(
       testDescription: "no status", code: .unknown, text: "without a grpc-status",
       response: answer(trailers: ["x-other": "1"])),
     Case(

@@ -16,10 +16,11 @@ extension EngineSettings {
     isForwarded: Bool = false
   ) -> [FetchExplanation.Fact] {
     let version = usableVersion(version, isForwarded: isForwarded)
-    let own: [FetchExplanation.Fact] = [
+    var own: [FetchExplanation.Fact] = [
       .init("HTTP", Self.explanation(of: version, isTLS: request.head.scheme == "https")),
       .init("connections", "up to \(connectionsPerHost) for \(isForwarded ? "the proxy" : "a host")"),
     ]
+    if let codings = acceptEncoding, codings != "gzip, deflate" { own.append(.init("codings", codings)) }
     return route.prefix(1) + own + route.dropFirst()
   }
 
