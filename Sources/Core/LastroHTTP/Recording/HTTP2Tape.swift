@@ -27,7 +27,7 @@ final class HTTP2Tape {
     var route = Route.none
     /// The number of payload bytes of the current frame so far.
     var offset = 0
-    /// The payload of the current frame, if it is SETTINGS, WINDOW_UPDATE or PING.
+    /// The payload of the current frame, if it is SETTINGS or WINDOW_UPDATE.
     var payload: [UInt8] = []
 
     /// Whether a header block has begun, and more of its frames follow.
@@ -55,10 +55,9 @@ final class HTTP2Tape {
   private var received = Direction(isSent: false)
   private var sent = Direction(isSent: true)
   private var streams: [Int32: Stream] = [:]
-  /// The number of streams that were opened so far.
+  /// The number of streams that were opened so far, and the number of the latest one.
   private var openedStreams = 0
-  /// The tapes that got a part of the latest read.
-  private var readers: [TransferTape] = []
+  private var latestStream: Int32 = 0
   /// The tapes of the calls that use the connection, one of each call.
   private var followers: [TransferTape] = []
   private var shares: [Share] = []
@@ -67,8 +66,6 @@ final class HTTP2Tape {
   /// The number of SETTINGS that were sent and not acknowledged.
   private var unacknowledged = 0
   private var window = HTTP2Tape.firstWindow
-  /// Whether a PING asks if the server is alive, and nothing has been received since.
-  private var isExamined = false
 
   /// - Parameter early: the bytes that arrived in the handshake.
   init(early: [UInt8]) {
@@ -118,34 +115,20 @@ final class HTTP2Tape {
     }
     if isSent { sent = direction } else { received = direction }
     defer { shares = [] }
-    let filled = shares.filter { !$0.pieces.isEmpty }
-    if !isSent {
-      readers = filled.map(\.tape)
-      if isExamined { leaveOutSilentStreams() }
-      isExamined = false
-    }
-    return filled.map { ($0.tape, $0.pieces) }
+    return shares.filter { !$0.pieces.isEmpty }.map { ($0.tape, $0.pieces) }
   }
 
-  private func hasRead(_ tape: TransferTape) -> Bool { readers.contains { $0 === tape } }
-
-  /// Leaves out the transfers that got nothing of a read which showed that the server is alive.
-  private func leaveOutSilentStreams() {
-    for case let tape? in streams.values.map(\.tape) where !hasRead(tape) { tape.leaveOut(.sharedConnection) }
-  }
-
-  /// Leaves out a transfer whose connection was lost because of frames that its tape does not have.
+  /// Leaves out a transfer that shared a lost connection. Limits of floods and many violations concern the frames of all
+  /// transfers.
   func noteLoss(_ loss: HTTP2Loss, of tape: TransferTape) {
-    guard openedStreams > 1 else { return }
-    switch loss {
-    case .closed: return
-    case .violation(let violation):
-      // Other violations are those of the frames that were read last.
-      let counts: [HTTP2Violation.Kind] = [.controlFrames, .idleBytes, .unreadBytes]
-      if !counts.contains(violation.kind), hasRead(tape) { return }
-    case .unanswered: break
-    }
-    tape.leaveOut(.sharedConnection)
+    if case .closed = loss { return }
+    if openedStreams > 1 { tape.leaveOut(.sharedConnection) }
+  }
+
+  /// Leaves out the transfers that share the connection, because their limits depend on the delivery of all sent bytes.
+  func noteDelivery() {
+    guard streams.count > 1 else { return }
+    for stream in streams.values { stream.tape?.leaveOut(.sharedConnection) }
   }
 
   // MARK: Frames
@@ -174,10 +157,15 @@ final class HTTP2Tape {
     if isSent, head.type == HTTP2FrameType.headers.rawValue, streams[head.stream] == nil {
       let tape = begin(head.stream)
       openedStreams += 1
+      latestStream = max(latestStream, head.stream)
       streams[head.stream] = Stream(tape: tape)
       if let tape { follow(tape) }
     }
-    guard let stream = streams[head.stream] else { return isSent ? .none : .all }
+    guard let stream = streams[head.stream] else {
+      // Frames of streams that were closed are ignored.
+      let wasOpen = head.stream % 2 == 1 && head.stream <= latestStream
+      return isSent || wasOpen ? .none : .all
+    }
     guard let tape = stream.tape, followers.contains(where: { $0 === tape }) else { return .none }
     return .own(tape)
   }
@@ -199,9 +187,6 @@ final class HTTP2Tape {
       if let stream = streams[head.stream], stream.sentEnd, stream.receivedEnd { streams[head.stream] = nil }
     case .settings where direction.isSent: if head.flags & 1 == 0 { unacknowledged += 1 }
     case .settings where head.flags & 1 != 0: unacknowledged = max(0, unacknowledged - 1)
-    case .ping where direction.isSent:
-      // The answers to other PINGs only measure the bandwidth.
-      if head.flags & 1 == 0, direction.payload.allSatisfy({ $0 == 0 }) { isExamined = true }
     case .settings:
       hasSettings = true
       for start in stride(from: 0, to: payload.count - 5, by: 6) {
@@ -219,7 +204,7 @@ final class HTTP2Tape {
 
   private func add(_ bytes: UnsafeRawBufferPointer, _ direction: inout Direction) {
     let type = HTTP2FrameType(rawValue: direction.head.type)
-    if type == .settings || type == .windowUpdate || type == .ping { direction.payload += bytes }
+    if type == .settings || type == .windowUpdate { direction.payload += bytes }
     let kept = min(bytes.count, max(0, keptBytes(of: type, direction) - direction.offset))
     direction.offset += bytes.count
     var piece = FramePiece()

@@ -104,6 +104,7 @@ final class TapedLink: Link {
 
   func delivery(now: Int64) -> LinkDelivery? {
     let delivery = base.delivery(now: now)
+    frames?.noteDelivery()
     if let delivery {
       note(
         .delivery(

@@ -154,8 +154,7 @@ package final class HTTP2Session {
     input = nil
     if result < 0 {
       let reason = String(cString: nghttp2_strerror(Int32(clamping: result)))
-      let kind: HTTP2Violation.Kind = result == Int(NGHTTP2_ERR_FLOODED.rawValue) ? .controlFrames : .connection
-      fail(.violation(HTTP2Violation(kind, "the server violated HTTP/2: \(reason)")))
+      fail(.violation(HTTP2Violation(.connection, "the server violated HTTP/2: \(reason)")))
     }
     if let violation { fail(.violation(violation)) }
   }

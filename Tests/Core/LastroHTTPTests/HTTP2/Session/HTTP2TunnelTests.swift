@@ -22,7 +22,7 @@ struct HTTP2TunnelTests {
   func withdrawal(value: UInt32) throws {
     let lab = try SessionLab.ready(settings: [(8, 1)])
     let stream = try lab.open()
-    lab.receive([.settings([(8, value)])])
+    lab.receive([.settings([(8 as UInt16, value)])])
     guard case .lost(.violation) = lab.ending(stream) else {
       Issue.record("\(String(describing: lab.ending(stream)))")
       return
