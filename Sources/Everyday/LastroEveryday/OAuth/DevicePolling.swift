@@ -27,10 +27,9 @@ struct DevicePolling {
   }
 
   mutating func note(_ event: Event) {
-    (failures, retryAfter) = (0, .zero)
     switch event {
-    case .pending: break
-    case .slowDown: interval += .seconds(5)
+    case .pending: (failures, retryAfter) = (0, .zero)
+    case .slowDown: (failures, retryAfter, interval) = (0, .zero, interval + .seconds(5))
     case .unreachable(let wait): (failures, retryAfter) = (failures + 1, wait ?? .zero)
     }
   }

@@ -139,7 +139,10 @@ struct SharedCircuitsTests {
     }
     let refused = try await call()
     #expect(refused.end.contains("is open: another instance reported that too many attempts failed"), "\(refused)")
-    #expect(refused.notes == ["the store is lost", "the store is back", "circuit from closed to open, because another instance opened it"])
+    #expect(
+      refused.notes == [
+        "the store is lost", "the store is back", "circuit from closed to open, because another instance opened it",
+      ])
     #expect(transport.requests.isEmpty)
     let resource = RawHTTPResource.raw(try ResourceRequest(url: "https://api.example.org/"))
     let words = await stack.explain(resource).description

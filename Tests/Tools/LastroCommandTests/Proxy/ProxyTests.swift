@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import Lastro
 import LastroTesting
 import PeerSupport
 import TestSupport
