@@ -83,9 +83,14 @@ public struct ResponseBody: AsyncSequence, Sendable {
   /// The bytes, if they are in memory; `nil` for a stream.
   public var bytes: Data? { if case .bytes(let data) = storage { data } else { nil } }
 
-  /// Returns whether the body is in memory and has at most `limit` bytes.
+  /// Returns whether nothing is left to collect: the body is in memory and has at most `limit` bytes, or it is a stream of
+  /// another protocol.
   func isCollected(upTo limit: Int) -> Bool {
-    if case .bytes(let data) = storage { data.count <= limit } else { false }
+    switch storage {
+    case .bytes(let data): data.count <= limit
+    case .upgraded: true
+    default: false
+    }
   }
 
   /// The facts of the whole transfer, once a streamed body has ended. They are `nil` before that, and for a body in
