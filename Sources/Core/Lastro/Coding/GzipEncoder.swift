@@ -5,10 +5,9 @@ internal import FoundationEssentials
 
 /// An encoder of gzip. zlib holds 256 KiB for it.
 final class GzipEncoder: ContentEncoding {
-  private static let pieceBytes = 64 * 1024
-
   // zlib's state refers to the stream, which therefore must not move.
   private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+  private let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
 
   /// Creates an encoder; returns `nil` if memory runs out.
   init?() {
@@ -19,12 +18,11 @@ final class GzipEncoder: ContentEncoding {
   deinit {
     deflateEnd(stream)
     stream.deallocate()
+    space.deallocate()
   }
 
   func encode(_ bytes: Data, isLast: Bool) throws(TransportError) -> Data {
     var result = Data()
-    let space = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceBytes, alignment: 16)
-    defer { space.deallocate() }
     let isComplete = bytes.withUnsafeBytes { input in
       var position = 0
       repeat {
