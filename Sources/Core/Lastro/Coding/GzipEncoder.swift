@@ -28,7 +28,8 @@ final class GzipEncoder: ContentEncoding {
       repeat {
         // zlib counts in unsigned int.
         let part = UnsafeRawBufferPointer(rebasing: input[position...].prefix(1 << 30))
-        let flush = isLast && position + part.count == input.count ? Z_FINISH : Z_NO_FLUSH
+        let isEnd = position + part.count == input.count
+        let flush = isEnd ? isLast ? Z_FINISH : Z_SYNC_FLUSH : Z_NO_FLUSH
         stream.pointee.next_in = UnsafeMutablePointer(mutating: part.bindMemory(to: UInt8.self).baseAddress)
         stream.pointee.avail_in = uInt(part.count)
         repeat {

@@ -129,9 +129,10 @@ extension HTTPResourceInterceptor where Self == StandardInterceptor {
   /// stacks do not need it; use it for large bodies and servers that accept it.
   ///
   /// The request gets `Content-Encoding`. Bytes in memory are compressed at once, and sent as they are if they do not
-  /// become fewer. Files and streams are compressed while they are sent, without a `Content-Length`. The body can be
-  /// sent again if it could be without compression. Signers sign the compressed bytes. A request is left as it is if it
-  /// has a `Content-Encoding`, `Content-Range`, `Upload-Offset` or a digest of its body.
+  /// become fewer. Files and streams are compressed while they are sent, without a `Content-Length`. Each chunk of a
+  /// stream is sent at once, so small chunks compress less well. The body can be sent again if it could be without
+  /// compression. Signers sign the compressed bytes. A request is left as it is if it has a `Content-Encoding`,
+  /// `Content-Range`, `Upload-Offset` or a digest of its body.
   ///
   /// If a server responds with 415 (RFC 7694), the body is sent again without compression, regardless of the method,
   /// if it can be read again. The interceptor remembers 256 servers that refuse the coding, by 415 or by an
