@@ -51,7 +51,9 @@ struct CompressedRequestTests {
     let cases: [(RawHeaders, RequestBody)] = [
       ([:], .empty), ([:], .raw("small")), ([:], .raw(Data(random.shuffled()))),
       (["Content-Encoding": "br"], .raw(Self.text)), (["Content-Digest": "sha-256=:AA==:"], .raw(Self.text)),
-      (["Upload-Offset": "0"], .raw(Self.text)), (["Content-Range": "bytes 0-2999/3000"], .raw(Self.text)),
+      (["Upload-Offset": "0"], .raw(Self.text)), (["Upload-Length": "3000"], .raw(Self.text)),
+      (["Upload-Complete": "?1"], .raw(Self.text)), (["Content-Type": "Application/gRPC+proto"], .raw(Self.text)),
+      ([:], .raw(Data(Self.text.utf8), contentType: "application/grpc")), (["Content-Range": "bytes 0-2999/3000"], .raw(Self.text)),
     ]
     for (headers, body) in cases {
       let (stack, transport) = Self.stack([.respond(status: .ok)])

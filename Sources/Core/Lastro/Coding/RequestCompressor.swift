@@ -9,9 +9,11 @@ internal import LastroWire
 package final class RequestCompressor: PromptInterceptor {
   /// The number of origins whose refusal is remembered. The oldest one is forgotten.
   private static let maximumOrigins = 256
-  /// The fields of a request whose body must be sent as it is: it has a coding, is a part, or has a digest.
+  /// The fields of a request whose body must be sent as it is: it has a coding or a digest, is a part, or begins an
+  /// upload that counts bytes of the file.
   private static let fixing: Set<String> = [
-    "content-encoding", "content-range", "content-digest", "content-md5", "digest", "repr-digest", "upload-offset",
+    "content-encoding", "content-range", "content-digest", "content-md5", "digest", "repr-digest", "upload-complete",
+    "upload-length", "upload-offset",
   ]
 
   private let coding: ContentCoding
@@ -38,9 +40,7 @@ package final class RequestCompressor: PromptInterceptor {
         request.head.headerFields[.contentEncoding] = nil
       }
     }
-    guard !request.body.isEmpty, (request.body.length ?? .max) >= Int64(minimum),
-      !request.head.headerFields.contains(where: { Self.fixing.contains($0.name.canonicalName) })
-    else { return }
+    guard !request.body.isEmpty, (request.body.length ?? .max) >= Int64(minimum), !Self.isFixed(request) else { return }
     if let origin = Origin(request.head), refusing.withLock({ $0.contains(origin) }) {
       let text = "the body was not compressed: \(origin) refuses \(coding.name)"
       return request.options.notes.append(.init("compressed", detail: "refused", text: text))
@@ -54,6 +54,13 @@ package final class RequestCompressor: PromptInterceptor {
     let sizes = compressed.length.flatMap { after in plain.length.map { ", \($0) bytes to \(after)" } } ?? ""
     request.options.notes.append(
       .init("compressed", detail: coding.name, text: "the body was compressed with \(coding.name)\(sizes)"))
+  }
+
+  /// Returns whether the body must be sent as it is. gRPC compresses messages one by one, with fields of its own.
+  private static func isFixed(_ request: ResourceRequest) -> Bool {
+    let type = request.head.headerFields[.contentType] ?? request.body.contentType ?? ""
+    return type.lowercased().hasPrefix("application/grpc")
+      || request.head.headerFields.contains { fixing.contains($0.name.canonicalName) }
   }
 
   package func interceptSucceeded(
@@ -132,7 +139,7 @@ extension HTTPResourceInterceptor where Self == StandardInterceptor {
   /// become fewer. Files and streams are compressed while they are sent, without a `Content-Length`. Each chunk of a
   /// stream is sent at once, so small chunks compress less well. The body can be sent again if it could be without
   /// compression. Signers sign the compressed bytes. A request is left as it is if it has a `Content-Encoding`,
-  /// `Content-Range`, `Upload-Offset` or a digest of its body.
+  /// a `Content-Range` or a digest of its body, and if it is part of a resumable upload or a call of gRPC.
   ///
   /// If a server responds with 415 (RFC 7694), the body is sent again without compression, regardless of the method,
   /// if it can be read again. The interceptor remembers 256 servers that refuse the coding, by 415 or by an
