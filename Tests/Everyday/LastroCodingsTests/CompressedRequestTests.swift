@@ -159,6 +159,20 @@ struct CompressedRequestTests {
     #expect(RawHeaders(request.head.headerFields)["X-Length"] == request.body.length.map { "zstd \($0)" })
   }
 
+  @Test("A body whose digest is signed is compressed again after a redirect")
+  func signedRedirect() async throws {
+    let transport = ScriptedTransport([
+      .respond(status: .permanentRedirect, headers: [.location: "/moved"]), .respond(status: .ok),
+    ])
+    var configuration = StackConfiguration.patient
+    configuration.interceptors = [.compressing()]
+    configuration.signers = [DigestSigner(origins: [try Origin("https://a.example")])]
+    _ = try await TransportNetworkStack(transport: transport, configuration: configuration).fetch(Self.post())
+    #expect(Self.codings(transport) == ["gzip", "gzip"])
+    let digests = transport.requests.map { RawHeaders($0.head.headerFields)["Content-Digest"] }
+    #expect(digests[0] != nil && digests[0] == digests[1])
+  }
+
   @Test("A coding that compresses nothing and a negative minimum are refused before anything is sent")
   func invalid() async throws {
     for interceptor in [StandardInterceptor.compressing(.deflate), .compressing(.gzip, from: -1)] {
@@ -180,6 +194,19 @@ private struct LengthSigner: RequestSigner {
     var signed = request
     let coding = request.head.headerFields[.contentEncoding] ?? "none"
     try signed.setHeader("X-Length", "\(coding) \(request.body.length ?? -1)")
+    return signed
+  }
+}
+
+/// A signer that adds the digest of the body.
+private struct DigestSigner: RequestSigner {
+  var origins: [Origin]
+
+  func sign(
+    _ request: ResourceRequest, bodyDigest: MessageDigest?, context: AttemptContext
+  ) async throws -> ResourceRequest {
+    var signed = request
+    try signed.setHeader("Content-Digest", "sha-256=:\(bodyDigest?.base64 ?? ""):")
     return signed
   }
 }

@@ -9,12 +9,13 @@ internal import LastroWire
 package final class RequestCompressor: PromptInterceptor {
   /// The number of origins whose refusal is remembered. The oldest one is forgotten.
   private static let maximumOrigins = 256
+  /// The fields with a digest of the body.
+  private static let digests: Set<String> = ["content-digest", "content-md5", "digest", "repr-digest"]
   /// The fields of a request whose body must be sent as it is: it has a coding or a digest, is a part, or begins an
   /// upload that counts bytes of the file.
-  private static let fixing: Set<String> = [
-    "content-encoding", "content-range", "content-digest", "content-md5", "digest", "repr-digest", "upload-complete",
-    "upload-length", "upload-offset",
-  ]
+  private static let fixing = digests.union([
+    "content-encoding", "content-range", "upload-complete", "upload-length", "upload-offset",
+  ])
 
   private let coding: ContentCoding
   private let minimum: Int
@@ -38,6 +39,8 @@ package final class RequestCompressor: PromptInterceptor {
       if !request.body.isEmpty {
         request.body = plain
         request.head.headerFields[.contentEncoding] = nil
+        // A signer added them for the compressed bytes: no request that has them beforehand is compressed.
+        request.head.headerFields.removeAll { Self.digests.contains($0.name.canonicalName) }
       }
     }
     guard !request.body.isEmpty, (request.body.length ?? .max) >= Int64(minimum), !Self.isFixed(request) else { return }
