@@ -91,6 +91,19 @@ struct CompressedRequestTests {
     #expect(Self.codings(transport) == ["gzip", nil, "gzip"])
   }
 
+  @Test("A server that refuses a plain body for its type is still remembered as one that refuses the coding")
+  func refusedElsewhere() async throws {
+    let (stack, transport) = Self.stack([
+      .respond(status: .unsupportedMediaType), .respond(status: .ok), .respond(status: .unsupportedMediaType),
+      .respond(status: .ok),
+    ])
+    _ = try await stack.fetch(Self.post())
+    let error = await #expect(throws: HTTPFetchError<TextAPIError>.self) { try await stack.fetch(Self.post()) }
+    #expect(error?.statusCode == .unsupportedMediaType)
+    _ = try await stack.fetch(Self.post())
+    #expect(Self.codings(transport) == ["gzip", nil, nil, nil])
+  }
+
   @Test(
     "A server says by Accept-Encoding which codings it accepts",
     arguments: [("gzip", true), ("GZIP", true), ("*", true), ("br, *;q=0", false), ("gzip;q=0, *", false), ("", false)])

@@ -84,8 +84,9 @@ package final class RequestCompressor: PromptInterceptor {
     let isCoded =
       request.options.uncodedBody != nil
       && request.head.headerFields[.contentEncoding]?.hasSuffix(coding.name) ?? false
-    // A server that accepts the coding, or that refuses the plain body as well, refuses the type of the body.
-    if accepts == nil { note(origin, refuses: isCoded) }
+    // A server that accepts the coding, or that refuses the plain body of the same call as well, refuses the type of the
+    // body. The plain body of another call says nothing about the coding.
+    if accepts == nil, isCoded || context.follows415 { note(origin, refuses: isCoded) }
     return isCoded && accepts != true ? .retry : .none
   }
 
@@ -111,6 +112,13 @@ package final class RequestCompressor: PromptInterceptor {
       if origins.count == Self.maximumOrigins { origins.removeFirst() }
       origins.append(origin)
     }
+  }
+}
+
+extension AttemptContext {
+  /// Whether an earlier attempt of the call ended with 415.
+  fileprivate var follows415: Bool {
+    retryState.errors.contains { ($0 as? HTTPFetchError<any Error>)?.statusCode == .unsupportedMediaType }
   }
 }
 
