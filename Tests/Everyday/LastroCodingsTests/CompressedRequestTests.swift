@@ -53,7 +53,8 @@ struct CompressedRequestTests {
       (["Content-Encoding": "br"], .raw(Self.text)), (["Content-Digest": "sha-256=:AA==:"], .raw(Self.text)),
       (["Upload-Offset": "0"], .raw(Self.text)), (["Upload-Length": "3000"], .raw(Self.text)),
       (["Upload-Complete": "?1"], .raw(Self.text)), (["Content-Type": "Application/gRPC+proto"], .raw(Self.text)),
-      ([:], .raw(Data(Self.text.utf8), contentType: "application/grpc")), (["Content-Range": "bytes 0-2999/3000"], .raw(Self.text)),
+      ([:], .raw(Data(Self.text.utf8), contentType: "application/grpc")),
+      (["Content-Range": "bytes 0-2999/3000"], .raw(Self.text)),
     ]
     for (headers, body) in cases {
       let (stack, transport) = Self.stack([.respond(status: .ok)])
@@ -142,6 +143,40 @@ struct CompressedRequestTests {
       }
       #expect(transport.requests.count == (isReplayable ? 2 : 1))
     }
+  }
+
+  @Test("More than 1 MiB in memory is compressed while it is sent, and can be sent again")
+  func large() async throws {
+    let bytes = Data((0..<1 << 20).map { UInt8(truncatingIfNeeded: $0 >> 9) })
+    for (count, isStreamed) in [(1 << 20, false), (1 << 20 + 1, true)] {
+      let body = RequestBody.raw((bytes + [7]).prefix(count))
+      let (stack, transport) = Self.stack([
+        .respond(status: .temporaryRedirect, headers: [.location: "/b"]), .respond(status: .ok),
+      ])
+      _ = try await stack.fetch(Self.post(body: body))
+      #expect(Self.codings(transport) == ["gzip", "gzip"])
+      for request in transport.requests {
+        #expect((request.body.length == nil) == isStreamed)
+        let sent = try await request.body.contents()
+        #expect(sent.count < 100_000)
+        let fed = DecoderTests.Feeding([Array(sent)[...]], .gzip, room: 65_536)
+        #expect(Data(fed.data) == (bytes + [7]).prefix(count) && fed.violation == nil)
+      }
+    }
+  }
+
+  @Test("An explanation compresses nothing")
+  func explained() async throws {
+    let coding = ContentCoding(
+      "test", decoder: ContentCoding.gzip.makeDecoder,
+      encoder: {
+        Issue.record("an explanation must not compress")
+        return nil
+      })
+    let (stack, _) = Self.stack([], [.retry, .compressing(coding)])
+    let explanation = await stack.explanation(of: try Self.post())
+    #expect(explanation.refusal == nil && explanation.request == "POST https://a.example/")
+    #expect(explanation.interceptors.contains { $0.name == ".compressing" })
   }
 
   @Test("A redirect to a server that refuses the coding gets the plain body, and one without a body no coding")
@@ -239,6 +274,7 @@ private struct Chunks: AsyncSequence, Sendable {
 extension RequestBody {
   /// The bytes that a transport would send.
   fileprivate func contents() async throws(TransportError) -> Data {
+    if case .bytes(let bytes) = source { return bytes }
     guard case .stream(_, _, let open) = source else { return Data() }
     var data = Data()
     do {

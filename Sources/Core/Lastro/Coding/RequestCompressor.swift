@@ -9,6 +9,9 @@ internal import LastroWire
 package final class RequestCompressor: PromptInterceptor {
   /// The number of origins whose refusal is remembered. The oldest one is forgotten.
   private static let maximumOrigins = 256
+  /// The number of bytes in memory up to which a body is compressed before it is sent. More would hold up the call,
+  /// whose deadline and cancellation have no effect meanwhile.
+  private static let maximumAtOnce = 1 << 20
   /// The fields with a digest of the body.
   private static let digests: Set<String> = ["content-digest", "content-md5", "digest", "repr-digest"]
   /// The fields of a request whose body must be sent as it is: it has a coding or a digest, is a part, or begins an
@@ -25,10 +28,10 @@ package final class RequestCompressor: PromptInterceptor {
   init(_ coding: ContentCoding, from minimum: Int) { (self.coding, self.minimum) = (coding, minimum) }
 
   package func adapt(_ request: inout ResourceRequest, context: AttemptContext) async throws {
-    try compress(&request)
+    try compress(&request, atOnceUpTo: Self.maximumAtOnce)
   }
 
-  private func compress(_ request: inout ResourceRequest) throws(TransportError) {
+  private func compress(_ request: inout ResourceRequest, atOnceUpTo maximum: Int) throws(TransportError) {
     guard minimum >= 0 else {
       throw .refused(
         .invalidOption, "the minimum size of compressed bodies is \(minimum), below 0", hint: "give 0 or more")
@@ -49,7 +52,7 @@ package final class RequestCompressor: PromptInterceptor {
       return request.options.notes.append(.init("compressed", detail: "refused", text: text))
     }
     let plain = request.body
-    guard let compressed = try plain.compressed(by: coding) else { return }
+    guard let compressed = try plain.compressed(by: coding, atOnceUpTo: maximum) else { return }
     request.body = compressed
     request.options.uncodedBody = plain
     request.head.headerFields[.contentEncoding] = coding.name
@@ -130,7 +133,8 @@ extension RequestCompressor: ExplainableInterceptor {
 
   package func explainedRequest(_ request: ResourceRequest) -> ResourceRequest {
     var request = request
-    try? compress(&request)
+    // Compress nothing: the bytes are not sent.
+    try? compress(&request, atOnceUpTo: 0)
     return request
   }
 
@@ -146,11 +150,12 @@ extension HTTPResourceInterceptor where Self == StandardInterceptor {
   /// Returns an interceptor that compresses bodies of requests: `interceptors: [.retry, .compressing(.gzip)]`. Most
   /// stacks do not need it; use it for large bodies and servers that accept it.
   ///
-  /// The request gets `Content-Encoding`. Bytes in memory are compressed at once, and sent as they are if they do not
-  /// become fewer. Files and streams are compressed while they are sent, without a `Content-Length`. Each chunk of a
-  /// stream is sent at once, so small chunks compress less well. The body can be sent again if it could be without
-  /// compression. Signers sign the compressed bytes. A request is left as it is if it has a `Content-Encoding`,
-  /// a `Content-Range` or a digest of its body, and if it is part of a resumable upload or a call of gRPC.
+  /// The request gets `Content-Encoding`. Up to 1 MiB of bytes in memory are compressed beforehand, and sent as they
+  /// are if they do not become fewer. Larger bodies, files and streams are compressed while they are sent, without a
+  /// `Content-Length`. Each chunk of a stream is sent at once, so small chunks compress less well. The body can be sent
+  /// again if it could be without compression. Signers sign the compressed bytes. A request is left as it is if it has a
+  /// `Content-Encoding`, a `Content-Range` or a digest of its body, and if it is part of a resumable upload or a call of
+  /// gRPC.
   ///
   /// If a server responds with 415 (RFC 7694), the body is sent again without compression, regardless of the method,
   /// if it can be read again. The interceptor remembers 256 servers that refuse the coding, by 415 or by an
