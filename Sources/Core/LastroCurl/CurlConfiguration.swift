@@ -74,15 +74,16 @@ public struct CurlConfiguration: Sendable {
   public var codings: [ContentCoding] = [.gzip, .deflate]
   /// The maximum memory that the decoders of other codings than gzip and deflate hold for all bodies together, in
   /// bytes. A body that needs more fails at once (`limit/decoding_memory_full`). zstd needs up to 8 MiB for a body, and
-  /// Brotli up to 16 MiB, as the server chooses. Default 256 MiB, at least 1.
+  /// Brotli up to 16 MiB, as the server chooses, so a server that is not trusted may use up the memory of all: give it
+  /// an engine of its own. Default 256 MiB, at least 1.
   public var maximumWindowBytes = 256 << 20
   /// Whether responses are refused whose `Content-Encoding` has empty members or names that are not codings: `none`,
   /// `utf-8` and `aws-chunked`. Default false: such names have no effect, because servers send them for bodies that have
   /// no coding.
   public var refusesMisnamedCodings = false
   /// The maximum number of content codings that are applied to one body. A response with more is refused at its head
-  /// (`response/bad_content_encoding`). Each coding needs 40 KiB to decode; `identity` does not count. Default 1, at
-  /// most 8.
+  /// (`response/bad_content_encoding`). `identity` does not count. gzip and deflate need 40 KiB each to decode;
+  /// ``maximumWindowBytes`` limits the memory of others. Default 1, at most 8.
   public var maximumContentCodings = 1
   /// The maximum ratio of decoded to compressed size for a streamed body, after the first 32 MiB. A body that exceeds
   /// it is refused. Default 250, at least 1.

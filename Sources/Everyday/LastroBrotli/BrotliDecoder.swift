@@ -65,7 +65,8 @@ final class BrotliDecoder: ContentDecoding {
 
   private func violation(_ code: BrotliDecoderErrorCode) -> CodingViolation {
     switch code.rawValue {
-    case -31 ... -21: account.violation
+    // -31 is BROTLI_DECODER_ERROR_UNREACHABLE.
+    case -30 ... -21: account.violation
     case BROTLI_DECODER_ERROR_FORMAT_WINDOW_BITS.rawValue:
       CodingViolation(.largeWindow, "the compressed body needs a window of more than 16 MiB (RFC 7932)")
     default: .corruptCoding

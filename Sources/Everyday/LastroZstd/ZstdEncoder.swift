@@ -30,10 +30,10 @@ final class ZstdEncoder: ContentEncoding {
       var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
       while true {
         var target = ZSTD_outBuffer(dst: space.baseAddress, size: space.count, pos: 0)
-        let left = ZSTD_compressStream2(context, &target, &source, isLast ? ZSTD_e_end : ZSTD_e_continue)
+        let left = ZSTD_compressStream2(context, &target, &source, isLast ? ZSTD_e_end : ZSTD_e_flush)
         if ZSTD_isError(left) != 0 { return false }
         result.append(contentsOf: space[..<target.pos])
-        if isLast ? left == 0 : source.pos == source.size { return true }
+        if left == 0, source.pos == source.size { return true }
       }
     }
     guard isComplete else { throw .cannotCompress("zstd") }

@@ -51,7 +51,10 @@ struct CompressedRequestTests {
     let cases: [(RawHeaders, RequestBody)] = [
       ([:], .empty), ([:], .raw("small")), ([:], .raw(Data(random.shuffled()))),
       (["Content-Encoding": "br"], .raw(Self.text)), (["Content-Digest": "sha-256=:AA==:"], .raw(Self.text)),
-      (["Upload-Offset": "0"], .raw(Self.text)), (["Content-Range": "bytes 0-2999/3000"], .raw(Self.text)),
+      (["Upload-Offset": "0"], .raw(Self.text)), (["Upload-Length": "3000"], .raw(Self.text)),
+      (["Upload-Complete": "?1"], .raw(Self.text)), (["Content-Type": "Application/gRPC+proto"], .raw(Self.text)),
+      ([:], .raw(Data(Self.text.utf8), contentType: "application/grpc")),
+      (["Content-Range": "bytes 0-2999/3000"], .raw(Self.text)),
     ]
     for (headers, body) in cases {
       let (stack, transport) = Self.stack([.respond(status: .ok)])
@@ -87,6 +90,19 @@ struct CompressedRequestTests {
       await #expect(throws: HTTPFetchError<TextAPIError>.self) { try await stack.fetch(Self.post()) }
     }
     #expect(Self.codings(transport) == ["gzip", nil, "gzip"])
+  }
+
+  @Test("A server that refuses a plain body for its type is still remembered as one that refuses the coding")
+  func refusedElsewhere() async throws {
+    let (stack, transport) = Self.stack([
+      .respond(status: .unsupportedMediaType), .respond(status: .ok), .respond(status: .unsupportedMediaType),
+      .respond(status: .ok),
+    ])
+    _ = try await stack.fetch(Self.post())
+    let error = await #expect(throws: HTTPFetchError<TextAPIError>.self) { try await stack.fetch(Self.post()) }
+    #expect(error?.statusCode == .unsupportedMediaType)
+    _ = try await stack.fetch(Self.post())
+    #expect(Self.codings(transport) == ["gzip", nil, nil, nil])
   }
 
   @Test(
@@ -129,6 +145,40 @@ struct CompressedRequestTests {
     }
   }
 
+  @Test("More than 1 MiB in memory is compressed while it is sent, and can be sent again")
+  func large() async throws {
+    let bytes = Data((0..<1 << 20).map { UInt8(truncatingIfNeeded: $0 >> 9) })
+    for (count, isStreamed) in [(1 << 20, false), (1 << 20 + 1, true)] {
+      let body = RequestBody.raw((bytes + [7]).prefix(count))
+      let (stack, transport) = Self.stack([
+        .respond(status: .temporaryRedirect, headers: [.location: "/b"]), .respond(status: .ok),
+      ])
+      _ = try await stack.fetch(Self.post(body: body))
+      #expect(Self.codings(transport) == ["gzip", "gzip"])
+      for request in transport.requests {
+        #expect((request.body.length == nil) == isStreamed)
+        let sent = try await request.body.contents()
+        #expect(sent.count < 100_000)
+        let fed = DecoderTests.Feeding([Array(sent)[...]], .gzip, room: 65_536)
+        #expect(Data(fed.data) == (bytes + [7]).prefix(count) && fed.violation == nil)
+      }
+    }
+  }
+
+  @Test("An explanation compresses nothing")
+  func explained() async throws {
+    let coding = ContentCoding(
+      "test", decoder: ContentCoding.gzip.makeDecoder,
+      encoder: {
+        Issue.record("an explanation must not compress")
+        return nil
+      })
+    let (stack, _) = Self.stack([], [.retry, .compressing(coding)])
+    let explanation = await stack.explanation(of: try Self.post())
+    #expect(explanation.refusal == nil && explanation.request == "POST https://a.example/")
+    #expect(explanation.interceptors.contains { $0.name == ".compressing" })
+  }
+
   @Test("A redirect to a server that refuses the coding gets the plain body, and one without a body no coding")
   func redirects() async throws {
     let (stack, transport) = Self.stack([
@@ -157,6 +207,20 @@ struct CompressedRequestTests {
     #expect(RawHeaders(request.head.headerFields)["X-Length"] == request.body.length.map { "zstd \($0)" })
   }
 
+  @Test("A body whose digest is signed is compressed again after a redirect")
+  func signedRedirect() async throws {
+    let transport = ScriptedTransport([
+      .respond(status: .permanentRedirect, headers: [.location: "/moved"]), .respond(status: .ok),
+    ])
+    var configuration = StackConfiguration.patient
+    configuration.interceptors = [.compressing()]
+    configuration.signers = [DigestSigner(origins: [try Origin("https://a.example")])]
+    _ = try await TransportNetworkStack(transport: transport, configuration: configuration).fetch(Self.post())
+    #expect(Self.codings(transport) == ["gzip", "gzip"])
+    let digests = transport.requests.map { RawHeaders($0.head.headerFields)["Content-Digest"] }
+    #expect(digests[0] != nil && digests[0] == digests[1])
+  }
+
   @Test("A coding that compresses nothing and a negative minimum are refused before anything is sent")
   func invalid() async throws {
     for interceptor in [StandardInterceptor.compressing(.deflate), .compressing(.gzip, from: -1)] {
@@ -182,6 +246,19 @@ private struct LengthSigner: RequestSigner {
   }
 }
 
+/// A signer that adds the digest of the body.
+private struct DigestSigner: RequestSigner {
+  var origins: [Origin]
+
+  func sign(
+    _ request: ResourceRequest, bodyDigest: MessageDigest?, context: AttemptContext
+  ) async throws -> ResourceRequest {
+    var signed = request
+    try signed.setHeader("Content-Digest", "sha-256=:\(bodyDigest?.base64 ?? ""):")
+    return signed
+  }
+}
+
 /// Chunks that can be read again.
 private struct Chunks: AsyncSequence, Sendable {
   var chunks: [Data]
@@ -197,6 +274,7 @@ private struct Chunks: AsyncSequence, Sendable {
 extension RequestBody {
   /// The bytes that a transport would send.
   fileprivate func contents() async throws(TransportError) -> Data {
+    if case .bytes(let bytes) = source { return bytes }
     guard case .stream(_, _, let open) = source else { return Data() }
     var data = Data()
     do {

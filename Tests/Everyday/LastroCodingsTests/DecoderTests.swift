@@ -213,6 +213,17 @@ struct DecoderTests {
     }
   }
 
+  @Test("Each chunk of a request can be decoded before the next one is sent", arguments: [ContentCoding.zstd, .gzip])
+  func flushes(coding: ContentCoding) throws {
+    let encoder = try #require(coding.makeEncoder?())
+    var (text, coded) = (Data(), Data())
+    for chunk in ["first", "", "second"].map({ Data($0.utf8) }) + [Data(Self.text)] {
+      text += chunk
+      coded += try encoder.encode(chunk, isLast: false)
+      #expect(Data(Feeding([Array(coded)[...]], coding).data) == text)
+    }
+  }
+
   @Test(
     "Requests in zstd and gzip decode to their bytes, in one piece and in many", arguments: [ContentCoding.zstd, .gzip])
   func encoders(coding: ContentCoding) throws {

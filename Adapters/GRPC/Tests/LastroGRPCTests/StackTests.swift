@@ -101,6 +101,19 @@ struct StackTests {
     #expect(cause.code == .circuitOpen)
   }
 
+  @Test("A stack that compresses requests sends calls as they are", arguments: EchoPeer.allCases)
+  func compressing(peer: EchoPeer) async throws {
+    var configuration = StackConfiguration()
+    configuration.interceptors = [.compressing()]
+    let stack = try stack(configuration)
+    try await peer.serve { port in
+      try await withEcho(try transport("http://127.0.0.1:\(port)", stack)) { client in
+        let message = [UInt8](repeating: 7, count: 5_000)
+        #expect(try await client.unary(message).message == message)
+      }
+    }
+  }
+
   @Test("The servers of a set of endpoints are called")
   func endpoints() async throws {
     let servers = try (0..<2).map { _ in try LoopbackServer.http2 { _ in Self.answer } }

@@ -4,7 +4,7 @@ package import FoundationEssentials
 
 /// An encoder of one body. It is used by one task at a time.
 package protocol ContentEncoding: AnyObject {
-  /// Returns the coded bytes that are ready once the encoder has these bytes, too; perhaps none.
+  /// Returns the coded form of these bytes, from which a receiver can decode all of them before more follow.
   ///
   /// - Parameter isLast: whether no bytes follow. The encoder must not be used any more then.
   /// - Throws: `request/invalid_body` if the library fails.

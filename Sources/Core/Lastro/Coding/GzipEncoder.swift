@@ -5,10 +5,9 @@ internal import FoundationEssentials
 
 /// An encoder of gzip. zlib holds 256 KiB for it.
 final class GzipEncoder: ContentEncoding {
-  private static let pieceBytes = 64 * 1024
-
   // zlib's state refers to the stream, which therefore must not move.
   private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+  private let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
 
   /// Creates an encoder; returns `nil` if memory runs out.
   init?() {
@@ -19,18 +18,18 @@ final class GzipEncoder: ContentEncoding {
   deinit {
     deflateEnd(stream)
     stream.deallocate()
+    space.deallocate()
   }
 
   func encode(_ bytes: Data, isLast: Bool) throws(TransportError) -> Data {
     var result = Data()
-    let space = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceBytes, alignment: 16)
-    defer { space.deallocate() }
     let isComplete = bytes.withUnsafeBytes { input in
       var position = 0
       repeat {
         // zlib counts in unsigned int.
         let part = UnsafeRawBufferPointer(rebasing: input[position...].prefix(1 << 30))
-        let flush = isLast && position + part.count == input.count ? Z_FINISH : Z_NO_FLUSH
+        let isEnd = position + part.count == input.count
+        let flush = isEnd ? isLast ? Z_FINISH : Z_SYNC_FLUSH : Z_NO_FLUSH
         stream.pointee.next_in = UnsafeMutablePointer(mutating: part.bindMemory(to: UInt8.self).baseAddress)
         stream.pointee.avail_in = uInt(part.count)
         repeat {

@@ -9,10 +9,16 @@ internal import LastroWire
 package final class RequestCompressor: PromptInterceptor {
   /// The number of origins whose refusal is remembered. The oldest one is forgotten.
   private static let maximumOrigins = 256
-  /// The fields of a request whose body must be sent as it is: it has a coding, is a part, or has a digest.
-  private static let fixing: Set<String> = [
-    "content-encoding", "content-range", "content-digest", "content-md5", "digest", "repr-digest", "upload-offset",
-  ]
+  /// The number of bytes in memory up to which a body is compressed before it is sent. More would hold up the call,
+  /// whose deadline and cancellation have no effect meanwhile.
+  private static let maximumAtOnce = 1 << 20
+  /// The fields with a digest of the body.
+  private static let digests: Set<String> = ["content-digest", "content-md5", "digest", "repr-digest"]
+  /// The fields of a request whose body must be sent as it is: it has a coding or a digest, is a part, or begins an
+  /// upload that counts bytes of the file.
+  private static let fixing = digests.union([
+    "content-encoding", "content-range", "upload-complete", "upload-length", "upload-offset",
+  ])
 
   private let coding: ContentCoding
   private let minimum: Int
@@ -22,10 +28,10 @@ package final class RequestCompressor: PromptInterceptor {
   init(_ coding: ContentCoding, from minimum: Int) { (self.coding, self.minimum) = (coding, minimum) }
 
   package func adapt(_ request: inout ResourceRequest, context: AttemptContext) async throws {
-    try compress(&request)
+    try compress(&request, atOnceUpTo: Self.maximumAtOnce)
   }
 
-  private func compress(_ request: inout ResourceRequest) throws(TransportError) {
+  private func compress(_ request: inout ResourceRequest, atOnceUpTo maximum: Int) throws(TransportError) {
     guard minimum >= 0 else {
       throw .refused(
         .invalidOption, "the minimum size of compressed bodies is \(minimum), below 0", hint: "give 0 or more")
@@ -36,17 +42,17 @@ package final class RequestCompressor: PromptInterceptor {
       if !request.body.isEmpty {
         request.body = plain
         request.head.headerFields[.contentEncoding] = nil
+        // A signer added them for the compressed bytes: no request that has them beforehand is compressed.
+        request.head.headerFields.removeAll { Self.digests.contains($0.name.canonicalName) }
       }
     }
-    guard !request.body.isEmpty, (request.body.length ?? .max) >= Int64(minimum),
-      !request.head.headerFields.contains(where: { Self.fixing.contains($0.name.canonicalName) })
-    else { return }
+    guard !request.body.isEmpty, (request.body.length ?? .max) >= Int64(minimum), !Self.isFixed(request) else { return }
     if let origin = Origin(request.head), refusing.withLock({ $0.contains(origin) }) {
       let text = "the body was not compressed: \(origin) refuses \(coding.name)"
       return request.options.notes.append(.init("compressed", detail: "refused", text: text))
     }
     let plain = request.body
-    guard let compressed = try plain.compressed(by: coding) else { return }
+    guard let compressed = try plain.compressed(by: coding, atOnceUpTo: maximum) else { return }
     request.body = compressed
     request.options.uncodedBody = plain
     request.head.headerFields[.contentEncoding] = coding.name
@@ -54,6 +60,13 @@ package final class RequestCompressor: PromptInterceptor {
     let sizes = compressed.length.flatMap { after in plain.length.map { ", \($0) bytes to \(after)" } } ?? ""
     request.options.notes.append(
       .init("compressed", detail: coding.name, text: "the body was compressed with \(coding.name)\(sizes)"))
+  }
+
+  /// Returns whether the body must be sent as it is. gRPC compresses messages one by one, with fields of its own.
+  private static func isFixed(_ request: ResourceRequest) -> Bool {
+    let type = request.head.headerFields[.contentType] ?? request.body.contentType ?? ""
+    return type.lowercased().hasPrefix("application/grpc")
+      || request.head.headerFields.contains { fixing.contains($0.name.canonicalName) }
   }
 
   package func interceptSucceeded(
@@ -74,8 +87,9 @@ package final class RequestCompressor: PromptInterceptor {
     let isCoded =
       request.options.uncodedBody != nil
       && request.head.headerFields[.contentEncoding]?.hasSuffix(coding.name) ?? false
-    // A server that accepts the coding, or that refuses the plain body as well, refuses the type of the body.
-    if accepts == nil { note(origin, refuses: isCoded) }
+    // A server that accepts the coding, or that refuses the plain body of the same call as well, refuses the type of the
+    // body. The plain body of another call says nothing about the coding.
+    if accepts == nil, isCoded || context.follows415 { note(origin, refuses: isCoded) }
     return isCoded && accepts != true ? .retry : .none
   }
 
@@ -104,6 +118,13 @@ package final class RequestCompressor: PromptInterceptor {
   }
 }
 
+extension AttemptContext {
+  /// Whether an earlier attempt of the call ended with 415.
+  fileprivate var follows415: Bool {
+    retryState.errors.contains { ($0 as? HTTPFetchError<any Error>)?.statusCode == .unsupportedMediaType }
+  }
+}
+
 extension RequestCompressor: ExplainableInterceptor {
   package var name: String { ".compressing" }
 
@@ -112,7 +133,8 @@ extension RequestCompressor: ExplainableInterceptor {
 
   package func explainedRequest(_ request: ResourceRequest) -> ResourceRequest {
     var request = request
-    try? compress(&request)
+    // Compress nothing: the bytes are not sent.
+    try? compress(&request, atOnceUpTo: 0)
     return request
   }
 
@@ -128,10 +150,12 @@ extension HTTPResourceInterceptor where Self == StandardInterceptor {
   /// Returns an interceptor that compresses bodies of requests: `interceptors: [.retry, .compressing(.gzip)]`. Most
   /// stacks do not need it; use it for large bodies and servers that accept it.
   ///
-  /// The request gets `Content-Encoding`. Bytes in memory are compressed at once, and sent as they are if they do not
-  /// become fewer. Files and streams are compressed while they are sent, without a `Content-Length`. The body can be
-  /// sent again if it could be without compression. Signers sign the compressed bytes. A request is left as it is if it
-  /// has a `Content-Encoding`, `Content-Range`, `Upload-Offset` or a digest of its body.
+  /// The request gets `Content-Encoding`. Up to 1 MiB of bytes in memory are compressed beforehand, and sent as they
+  /// are if they do not become fewer. Larger bodies, files and streams are compressed while they are sent, without a
+  /// `Content-Length`. Each chunk of a stream is sent at once, so small chunks compress less well. The body can be sent
+  /// again if it could be without compression. Signers sign the compressed bytes. A request is left as it is if it has a
+  /// `Content-Encoding`, a `Content-Range` or a digest of its body, and if it is part of a resumable upload or a call of
+  /// gRPC.
   ///
   /// If a server responds with 415 (RFC 7694), the body is sent again without compression, regardless of the method,
   /// if it can be read again. The interceptor remembers 256 servers that refuse the coding, by 415 or by an

@@ -38,7 +38,7 @@ extension FetchPlan {
         let limit = timeouts(for: $0.options).total.map {
           AttemptRun.Deadline(left: $0, code: .totalTimeout, whole: $0)
         }
-        let transfer = FetchCall(self).transferRequest($0, within: limit)
+        let transfer = FetchCall(explaining: self).transferRequest($0, within: limit)
         return core.transport(for: transfer).explain(transfer).map { FetchExplanation.Fact($0.name, $0.value) }
       } ?? [])
   }

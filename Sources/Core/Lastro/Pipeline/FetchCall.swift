@@ -11,7 +11,7 @@ final class FetchCall {
   private static let lastID = Atomic<UInt64>(0)
 
   let plan: FetchPlan
-  let callID = FetchCall.lastID.wrappingAdd(1, ordering: .relaxed).newValue
+  let callID: UInt64
   /// The start time of the call on the plan's clock.
   let start: Duration
   @exclusivity(unchecked) var retryState = Retry.State.empty
@@ -19,9 +19,13 @@ final class FetchCall {
   @exclusivity(unchecked) var attempts: [Attempt] = []
 
   init(_ plan: consuming FetchPlan) {
+    callID = Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue
     start = plan.configuration.timeSource.now()
     self.plan = plan
   }
+
+  /// Makes a call that is explained and never run. It takes no number and does not read the clock.
+  init(explaining plan: FetchPlan) { (self.plan, callID, start) = (plan, 0, .zero) }
 
   /// Ends the call successfully, unless its caller has cancelled it: a cancelled caller always gets the cancellation
   /// error.

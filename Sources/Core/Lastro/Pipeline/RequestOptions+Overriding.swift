@@ -18,6 +18,7 @@ extension RequestOptions {
     if let progress { result.progress = progress }
     if !secrets.isEmpty { result.secrets.formUnion(secrets) }
     if requiresBody { result.requiresBody = true }
+    if endsWithResponse { result.endsWithResponse = true }
     result.layerUses.override(by: layerUses)
     if let hostField { result.hostField = hostField }
     if let onInterimResponse { result.onInterimResponse = onInterimResponse }

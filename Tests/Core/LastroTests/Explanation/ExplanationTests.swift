@@ -115,6 +115,29 @@ struct ExplanationTests {
     #expect(refused.refusal?.contains("maximumAttempts") == true)
   }
 
+  @Test("An explanation takes no number of a call and reads no clock")
+  func sideEffects() async throws {
+    struct Explained: Transport {
+      let calls = EventRecorder<UInt64>()
+
+      func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse { throw .cancelled() }
+      func explain(_ request: TransferRequest) -> [(name: String, value: String)] {
+        calls.record(request.callID)
+        return []
+      }
+    }
+    let transport = Explained()
+    let reads = EventRecorder<Int>()
+    let time = TimeSource(
+      now: {
+        reads.record(1)
+        return .zero
+      }, sleep: { _ in })
+    let stack = TransportNetworkStack(transport, time: time)
+    #expect(await stack.explanation(of: try RawHTTPResource.test()).refusal == nil)
+    #expect(transport.calls.events == [0] && reads.events.isEmpty)
+  }
+
   @Test("Text and JSON have the same content, without the secrets of the URL")
   func renderings() async throws {
     let explanation = try await Self.explain()

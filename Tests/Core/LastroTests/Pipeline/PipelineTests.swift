@@ -242,6 +242,40 @@ struct PipelineTests {
     #expect(last.deadline == .seconds(2) && last.deadlineCode == .attemptTimeout)
   }
 
+  @Test("Each option of a resource applies to a request that leaves it unset")
+  func mergedOptions() throws {
+    var own = RequestOptions(operation: "one", timeouts: .streaming, idempotency: .idempotent)
+    own.maximumBodyBytes = 1
+    own.redirects = RedirectPolicy.none
+    own.connection = ConnectionOptions()
+    own.sensitiveHeaders = [.accept]
+    own.sensitiveQueryItems = ["one"]
+    own.shownQueryItems = ["two"]
+    own.progress = TransferProgressReporter()
+    own.secrets = ["secret"]
+    own.requiresBody = true
+    own.endsWithResponse = true
+    own.hostField = "one.example"
+    own.layerUses[.telemetry] = 1
+    own.onInterimResponse = { _ in }
+    own.priority = RequestPriority()
+    // Options that were changed, to values that count as not set.
+    var base = RequestOptions()
+    base.operation = nil
+    let defaults = Self.values(RequestOptions()), merged = Self.values(own.overriding(base))
+    let names = Set(defaults.keys.filter { merged[$0] == defaults[$0] })
+    // A call sets these itself.
+    #expect(names == ["withheldBody", "uncodedBody", "firstElement", "tape", "notes"])
+    #expect(merged.count > names.count)
+  }
+
+  /// The names of all options, with texts of their values.
+  private static func values(_ options: RequestOptions) -> [String: String] {
+    guard let values = Mirror(reflecting: options).descendant("storage", "box", "value") else { return [:] }
+    return Dictionary(
+      uniqueKeysWithValues: Mirror(reflecting: values).children.map { ($0.label ?? "", "\($0.value)") })
+  }
+
   @Test("Streams have their own limits, and their body arrives as it is received")
   func streams() async throws {
     let transport = ScriptedTransport(repeatingLast: .answer(200, body: "hello"))
