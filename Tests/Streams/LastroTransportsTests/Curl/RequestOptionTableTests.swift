@@ -207,8 +207,8 @@ struct RequestOptionTableTests {
     #expect(try await row.isObeyed(try Trial(place)), "\(row.name) over \(place.rawValue)")
   }
 
-  /// Checks the labels of all options. `firstElement`, `hostField`, `withheldBody` and `tape` belong to the package, and the
-  /// four options of the layers share a property.
+  /// Checks the labels of all options. Some belong to the package, the four options of the layers share a property, and
+  /// `endsWithResponse` has an effect over HTTP/2 only, in `HTTP2EarlyAnswerTests`.
   @Test("The table has every option")
   func complete() {
     var labels: [String] = []
@@ -219,7 +219,9 @@ struct RequestOptionTableTests {
     }
     walk(RequestOptions(), depth: 0)
     let expected = Set(Self.names.map(\.name) + Self.limits.map(\.name)).subtracting(["urlTemplate"])
-    let ofLibrary: Set = ["firstElement", "hostField", "withheldBody", "layerUses", "tape", "notes"]
+    let ofLibrary: Set = [
+      "firstElement", "hostField", "withheldBody", "uncodedBody", "layerUses", "tape", "notes", "endsWithResponse",
+    ]
     #expect(Set(labels) == expected.union(ofLibrary))
   }
 }
