@@ -365,4 +365,30 @@ struct VirtualHTTP2Tests {
     engine.advance(by: .nanoseconds(1))
     #expect(engine.network.openCount == 0)
   }
+
+  // MARK: Extended CONNECT
+
+  private func tunnel() -> TransferRequest {
+    .to("/socket", .connect, scheme: "https") {
+      $0.head.extendedConnectProtocol = "websocket"
+      $0.isTunnel = true
+    }
+  }
+
+  @Test("HTTP_1_1_REQUIRED for an extended CONNECT leaves the other requests of the host on HTTP/2")
+  func refusedTunnel() {
+    let engine = VirtualEngine()
+    engine.network.applicationProtocol = { $0.request.tls?.applicationProtocols.first }
+    engine.network.dialing = { _ in
+      .open { link in
+        _ = MemoryHTTP2Server(link.far, tunnels: true) { server, request in
+          if request.method == "CONNECT" { return server.reset(request, .http11Required) }
+          server.respond(request.target, to: request)
+        }
+      }
+    }
+    let socket = engine.start(tunnel())
+    #expect(socket.words == "request/unsupported" && socket.error?.requestSent == false)
+    #expect(engine.start(request("/")).text == "/" && engine.network.dials.count == 1)
+  }
 }
