@@ -80,6 +80,9 @@ final class HTTP2Multiplexer: ConnectionSession {
       isSuspect: isSuspect)
   }
 
+  /// Whether the server's SETTINGS do not announce extended CONNECT.
+  var refusesTunnels: Bool { session.hasSettings && !session.allowsTunnels }
+
   private func tellRoom() { host.tell(.room(connection.number, room)) }
 
   /// Starts the session, and processes the bytes that arrived with the handshake.

@@ -391,4 +391,23 @@ struct VirtualHTTP2Tests {
     #expect(socket.words == "request/unsupported" && socket.error?.requestSent == false)
     #expect(engine.start(request("/")).text == "/" && engine.network.dials.count == 1)
   }
+
+  @Test(
+    "An extended CONNECT that the host does not accept fails at once, although its connections are busy",
+    arguments: ["h2", "http/1.1"], [false, true])
+  func busyHost(version: String, isQueuedFirst: Bool) {
+    let engine = VirtualEngine { $0.connectionsPerHost = 1 }
+    engine.network.applicationProtocol = { _ in version }
+    engine.network.dialing = { _ in
+      .open { link in
+        if version == "h2" { _ = MemoryHTTP2Server(link.far, streams: 1) { _, _ in } }
+        if version == "http/1.1" { _ = MemoryHTTP1Server(link.far) { _, _ in } }
+      }
+    }
+    let fetch = engine.submit(request("/"))
+    if !isQueuedFirst { engine.settle() }
+    let socket = engine.start(tunnel())
+    #expect(socket.words == "request/unsupported" && socket.error?.requestSent == false)
+    #expect(fetch.words == "waiting" && engine.network.dials.count == 1)
+  }
 }
