@@ -410,4 +410,35 @@ struct VirtualHTTP2Tests {
     #expect(socket.words == "request/unsupported" && socket.error?.requestSent == false)
     #expect(fetch.words == "waiting" && engine.network.dials.count == 1)
   }
+
+  @Test("An extended CONNECT whose connection ends before its SETTINGS is sent over another one", arguments: [2, 100])
+  func endsBeforeSettings(count: Int) {
+    let engine = VirtualEngine()
+    let network = engine.network
+    network.applicationProtocol = { $0.request.tls?.applicationProtocols.first }
+    network.dialing = { _ in
+      .open { link in
+        guard network.dials.count > count else { return link.far.end(after: .seconds(1)) }
+        _ = MemoryHTTP2Server(link.far, tunnels: true) { server, request in
+          server.respond("no", to: request, status: 403)
+        }
+      }
+    }
+    let socket = engine.start(tunnel())
+    engine.advance(by: .seconds(60))
+    let mostDials = HostPool.mostRestarts + 1
+    #expect(socket.words == (count < mostDials ? "403" : "response/http2_failure"))
+    #expect(socket.error?.requestSent != true && network.dials.count == min(count + 1, mostDials))
+  }
+
+  @Test("An extended CONNECT to a server that breaks HTTP/2 before its SETTINGS is not repeated")
+  func breaksBeforeSettings() {
+    let engine = VirtualEngine()
+    engine.network.applicationProtocol = { $0.request.tls?.applicationProtocols.first }
+    let ping = LoopbackHTTP2Frame(.ping, stream: 0, payload: Array(repeating: 1, count: 8))
+    engine.network.dialing = { _ in .open { link in link.far.send(ping.bytes) } }
+    let socket = engine.start(tunnel())
+    #expect(socket.words == "response/http2_failure" && socket.error?.requestSent == false)
+    #expect(engine.network.dials.count == 1)
+  }
 }
