@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
-// A package of its own, so that who uses Lastro does not resolve grpc-swift-2. Lastro is the clone around it or, if this
+// A package of its own, so that users of Lastro alone do not resolve grpc-swift-2. Lastro is the clone around it or, if this
 // variable names one, a repository with tags, as for a user.
 let repository = Context.environment["LASTRO_GIT"]
 let lastro: Package.Dependency =

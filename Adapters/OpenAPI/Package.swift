@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
-// A package of its own, so that who uses Lastro does not resolve swift-openapi-runtime.
+// A package of its own, so that users of Lastro alone do not resolve swift-openapi-runtime.
 let isStubbed = Context.environment["LASTRO_OPENAPI_STUB"] != nil
 let runtime: Package.Dependency =
   isStubbed

@@ -38,9 +38,9 @@ final class GRPCCall: Sendable {
     maximumResponseBytes = max(0, options.maxResponseMessageBytes ?? Self.defaultMaximum)
   }
 
-  /// Throws an error if a message of the request is too large.
+  /// Throws an error if a message of the request is too large. Its prefix has 32 bits for its length.
   func checkRequest(_ count: Int) throws {
-    guard count > options.maxRequestMessageBytes ?? Int(UInt32.max) else { return }
+    guard count > min(options.maxRequestMessageBytes ?? .max, Int(UInt32.max)) else { return }
     throw RPCError(code: .resourceExhausted, message: "the request's message of \(count) bytes exceeds the limit")
   }
 

@@ -12,7 +12,7 @@ final class RequestPipe: Sendable {
     var pending = Data()
     var isFinished = false
     var isClosed = false
-    /// The number of changes so far. Who waits looks again after each.
+    /// The number of changes so far. A task that waits looks again after each change.
     var changes: UInt64 = 0
     var waiting: [CheckedContinuation<Void, Never>] = []
 

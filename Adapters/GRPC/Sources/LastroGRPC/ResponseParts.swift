@@ -46,11 +46,18 @@ struct ResponseParts: AsyncSequence, Sendable {
 
     private mutating func head(of answer: Fetched<ResponseBody, ResourceResponse>) throws -> Element {
       let head = answer.response.head
+      // The server may have acted on the call, so the code is none that is repeated.
+      if let version = answer.response.facts.httpVersion, !version.hasPrefix("2") {
+        throw RPCError(
+          code: .failedPrecondition,
+          message: "the server was called over HTTP/\(version), and gRPC needs HTTP/2: for http, set the engine's "
+            + "connection.httpVersion to .http2")
+      }
       // A response may consist of its end alone (Trailers-Only).
       if head.headerFields[.grpcStatus] != nil { return try end(head.headerFields) }
       guard head.status.code == 200 else { throw RPCError(httpStatus: head.status.code) }
       let type = head.headerFields[.contentType] ?? ""
-      guard type.lowercased().hasPrefix("application/grpc") else {
+      guard type.isGRPC else {
         throw RPCError(
           code: .unknown, message: "the response is no gRPC: its content-type is \(String(reflecting: type.prefix(60)))"
         )
@@ -59,12 +66,6 @@ struct ResponseParts: AsyncSequence, Sendable {
         throw RPCError(
           code: .internalError,
           message: "the server compresses with \(String(reflecting: coding.prefix(60))), which was not offered")
-      }
-      if let version = answer.response.facts.httpVersion, !version.hasPrefix("2") {
-        throw RPCError(
-          code: .unavailable,
-          message: "the server was called over HTTP/\(version), and gRPC needs HTTP/2: for http, set the engine's "
-            + "connection.httpVersion to .http2")
       }
       stage = .body(answer.value, answer.value.makeAsyncIterator())
       return .metadata(Metadata(head.headerFields))
@@ -101,5 +102,15 @@ struct ResponseParts: AsyncSequence, Sendable {
       call.markOver()
       return .status(status, metadata)
     }
+  }
+}
+
+extension String {
+  /// Whether a content type is that of gRPC, perhaps with a format or parameters. `application/grpc-web` is another
+  /// protocol.
+  fileprivate var isGRPC: Bool {
+    let name = "application/grpc", type = lowercased()
+    guard type.hasPrefix(name) else { return false }
+    return type.dropFirst(name.count).first.map { "+; ".contains($0) } ?? true
   }
 }

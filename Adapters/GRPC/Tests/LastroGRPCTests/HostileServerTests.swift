@@ -61,6 +61,9 @@ struct HostileServerTests {
       response: answer(trailers: ["grpc-status": "15", "grpc-message": "50 %zz %25%"])),
     Case(
       testDescription: "no gRPC", code: .unknown, text: "\"text/html\"", response: answer(type: "text/html")),
+    Case(
+      testDescription: "gRPC-Web", code: .unknown, text: "\"application/grpc-web+proto\"",
+      response: answer(type: "application/grpc-web+proto")),
     Case(testDescription: "400", code: .internalError, response: LoopbackResponse(status: 400)),
     Case(testDescription: "401", code: .unauthenticated, response: LoopbackResponse(status: 401)),
     Case(testDescription: "403", code: .permissionDenied, response: LoopbackResponse(status: 403)),
@@ -99,13 +102,17 @@ struct HostileServerTests {
     }
   }
 
-  @Test("A server without HTTP/2 is named as the reason")
-  func http1() async throws {
-    let server = try LoopbackServer.http { _ in Self.answer() }
+  @Test(
+    "A server without HTTP/2 is named as the reason, with a code that is not repeated",
+    arguments: [nil, "0", "14"] as [String?])
+  func http1(statusInHead: String?) async throws {
+    let server = try LoopbackServer.http { _ in
+      statusInHead.map { Self.answer([], trailers: [:]).adding("grpc-status", $0) } ?? Self.answer()
+    }
     let stack = try stack { $0.connection.httpVersion = .http1 }
     try await withEcho(try transport(server.baseURL, stack)) { client in
       let error = await #expect(throws: RPCError.self) { try await client.unary([1]).message }
-      #expect(error?.code == .unavailable && error?.message.contains("HTTP/1.1") == true)
+      #expect(error?.code == .failedPrecondition && error?.message.contains("HTTP/1.1") == true)
     }
   }
 

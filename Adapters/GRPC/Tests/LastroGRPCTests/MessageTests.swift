@@ -4,19 +4,22 @@ import Foundation
 import GRPCCore
 import HTTPTypes
 import Lastro
-import LastroGRPC
 import Synchronization
 import Testing
+
+@testable import LastroGRPC
 
 @Suite("Messages in the chunks of a response", .timeLimit(.minutes(15)))
 struct MessageTests {
   /// Returns a transport whose calls get a body in chunks.
-  private func transport(_ chunks: [Data], _ trailers: HTTPFields) throws -> LastroGRPCTransport {
+  private func transport(
+    _ chunks: [Data], _ trailers: HTTPFields, type: String = "application/grpc+proto"
+  ) throws -> LastroGRPCTransport {
     try LastroGRPCTransport("https://a.test") { _, _ in
       let left = Mutex(chunks[...])
       let body = ResponseBody(
         next: { left.withLock { $0.popFirst() } }, finalFacts: { TransferFacts(trailers: trailers) })
-      let head = HTTPResponse(status: .ok, headerFields: [.contentType: "application/grpc+proto"])
+      let head = HTTPResponse(status: .ok, headerFields: [.contentType: type])
       return Fetched(value: body, response: ResourceResponse(head: head, url: "https://a.test/"))
     }
   }
@@ -31,6 +34,27 @@ struct MessageTests {
       }
       #expect(messages == [[], Array(repeating: 8, count: 256), [1, 2]])
     }
+  }
+
+  @Test(
+    "The content type may have a format and parameters",
+    arguments: ["application/grpc", "Application/GRPC+json", "application/grpc;a=b", "application/grpc ; a=b"])
+  func contentType(type: String) async throws {
+    let trailers = [HTTPField.Name("grpc-status")!: "0"] as HTTPFields
+    try await withEcho(try transport([Data([0, 0, 0, 0, 1, 1])], trailers, type: type)) { client in
+      #expect(try await client.unary([1]).message == [1])
+    }
+  }
+
+  @Test("A message whose length does not fit into its prefix is refused, whatever its limit is")
+  func longest() throws {
+    var options = CallOptions.defaults
+    options.maxRequestMessageBytes = .max
+    let maker = try RequestMaker("https://a.test", RequestOptions()) { _, _ in throw CancellationError() }
+    let call = GRPCCall(EchoMethod.descriptor("Unary"), options, maker)
+    try call.checkRequest(Int(UInt32.max))
+    let error = #expect(throws: RPCError.self) { try call.checkRequest(Int(UInt32.max) + 1) }
+    #expect(error?.code == .resourceExhausted)
   }
 
   @Test("Several binary values in one field are several values")

@@ -199,7 +199,14 @@ final class HTTP2Call: ExchangeRunner {
       exchange.rewind()
       return host.restart(exchange, orFail: TransportError(reason))
     }
-    if reason == .http11Required { host.tell(.requiresHTTP1) }
+    if reason == .http11Required {
+      // The caller repeats a handshake over HTTP/1.1. The server accepts the host's other requests as they are.
+      if exchange.job.isTunnel {
+        exchange.requestSent = false
+        return exchange.fail(.unannouncedTunnel)
+      }
+      host.tell(.requiresHTTP1)
+    }
     if reason != .unsent, host.sendAgain(exchange, isUnprocessed: true) { return }
     // The server has processed nothing, even if bytes were sent.
     exchange.requestSent = false

@@ -80,6 +80,9 @@ final class HTTP2Multiplexer: ConnectionSession {
       isSuspect: isSuspect)
   }
 
+  /// Whether the server's SETTINGS do not announce extended CONNECT.
+  var refusesTunnels: Bool { session.hasSettings && !session.allowsTunnels }
+
   private func tellRoom() { host.tell(.room(connection.number, room)) }
 
   /// Starts the session, and processes the bytes that arrived with the handshake.
@@ -137,13 +140,13 @@ final class HTTP2Multiplexer: ConnectionSession {
     host.tell(.streamClosed(connection.number, room))
   }
 
-  /// Starts the exchanges that waited for SETTINGS.
-  private func settingsArrived() {
+  /// Ends all waits for SETTINGS, and passes their exchanges on, of which nothing was sent.
+  private func endWaits(_ proceed: (Exchange) -> Void) {
     while let wait = awaitingSettings.first {
       endWait(wait)
       connection.forgetExchange()
       wait.exchange.rewind()
-      host.waitAgain(wait.exchange)
+      proceed(wait.exchange)
     }
   }
 
@@ -260,9 +263,16 @@ final class HTTP2Multiplexer: ConnectionSession {
   }
 
   private func drop() {
-    for wait in awaitingSettings { host.conclude(wait.exchange, failure ?? refusal ?? .goneBeforeSending) }
+    let error = failure ?? refusal ?? .goneBeforeSending
+    endWaits { mayDifferElsewhere ? host.restart($0, orFail: error) : host.conclude($0, error) }
     connection.close()
     host.ended(self)
+  }
+
+  /// Whether the next connection may fare better: no TLS alert and no violation of HTTP/2 ended this one.
+  private var mayDifferElsewhere: Bool {
+    guard case .closed? = session.loss else { return false }
+    return failure.map { $0.code == .receiveFailed || $0.code == .sendFailed } ?? true
   }
 
   // MARK: Events
@@ -287,7 +297,7 @@ final class HTTP2Multiplexer: ConnectionSession {
       case .trailers(let stream, let fields): call(stream)?.exchange.received(trailers: fields)
       case .capacity:
         tellRoom()
-        if !awaitingSettings.isEmpty { settingsArrived() }
+        endWaits(host.waitAgain)
       case .retired: retire()
       }
     }

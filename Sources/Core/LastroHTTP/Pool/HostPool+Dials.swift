@@ -91,7 +91,8 @@ extension HostPool {
   /// Starts the session of a new connection, unless the server has closed the connection already, or sent bytes before
   /// a request over HTTP/1.1.
   private func startSession(on connection: HTTPConnection, dial: UInt64) throws(TransportError) {
-    let facts = connection.facts, isHTTP2 = machine.learn(facts.applicationProtocol)
+    let facts = connection.facts, expectedHTTP2 = machine.expectsHTTP2(now: engine.now)
+    let isHTTP2 = machine.learn(facts.applicationProtocol)
     if let end = facts.earlyEnd { throw end }
     if isHTTP2 {
       let multiplexer = try addMultiplexer(over: connection)
@@ -103,6 +104,7 @@ extension HostPool {
     try connection.checkSilence()
     connection.session = HTTP1Session(connection)
     tell(.opened(dial: dial))
+    if expectedHTTP2 { endRefused() }
     release(connection)
   }
 

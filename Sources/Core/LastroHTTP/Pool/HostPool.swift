@@ -113,8 +113,24 @@ package final class HostPool {
       if machine.hasOpen(count) { return concludeUnsent(exchange) }
       exchange.wantsFresh = true
     }
+    if refuses(exchange) { return conclude(exchange, .unannouncedTunnel) }
     tell(.arrived(exchange.entry, isFront: isFront))
     if exchange.isWaiting { engine.scheduleCheck(of: exchange) }
+  }
+
+  /// Returns whether a request is an extended CONNECT that the host is known not to accept. In the queue it would wait
+  /// for connections that cannot carry it.
+  private func refuses(_ exchange: Exchange) -> Bool {
+    guard exchange.job.isTunnel else { return false }
+    // A host without connections may have changed, so it is dialed.
+    return !machine.isUnused && !machine.expectsHTTP2(now: engine.now) || multiplexers.contains(where: \.refusesTunnels)
+  }
+
+  /// Ends the queued requests that the host turns out not to accept.
+  func endRefused() {
+    for exchange in engine.exchanges.all where exchange.host === self && exchange.isWaiting && refuses(exchange) {
+      conclude(exchange, .unannouncedTunnel)
+    }
   }
 
   /// Returns an exchange that is waiting; `nil` if it has ended since the machine decided.
@@ -199,6 +215,7 @@ package final class HostPool {
 
   /// Requeues a request, in front of the others.
   func waitAgain(_ exchange: Exchange) {
+    if refuses(exchange) { return conclude(exchange, .unannouncedTunnel) }
     tell(.returned(exchange.entry))
     engine.scheduleCheck(of: exchange)
   }

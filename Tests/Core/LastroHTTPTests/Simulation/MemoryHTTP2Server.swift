@@ -38,17 +38,21 @@ final class MemoryHTTP2Server {
   private var lastProcessed = UInt32.max
   private let decoder = try? HeaderBlock.Decoder()
 
-  /// - Parameter window: the number of bytes of each upload that the client may send before the server grants more
-  ///   credit.
+  /// - Parameters:
+  ///   - window: the number of bytes of each upload that the client may send before the server grants more credit.
+  ///   - tunnels: whether the server announces extended CONNECT.
   init(
-    _ far: MemoryPeer, streams: UInt32? = nil, window: UInt32? = nil, settingsAfter delay: Duration = .zero,
+    _ far: MemoryPeer, streams: UInt32? = nil, window: UInt32? = nil, tunnels: Bool = false,
+    settingsAfter delay: Duration = .zero,
     _ onRequest: @escaping (MemoryHTTP2Server, MemoryRequest) -> Void
   ) {
     self.far = far
     self.streams = streams
     self.onRequest = onRequest
     settingsAt = far.now + delay
-    let limits = [streams.map { LoopbackHTTP2Settings.Setting(3, $0) }, window.map { .init(4, $0) }]
+    let limits = [
+      streams.map { LoopbackHTTP2Settings.Setting(3, $0) }, window.map { .init(4, $0) }, tunnels ? .init(8, 1) : nil,
+    ]
     send(.settings(limits.compactMap(\.self)))
     far.onBytes = { [self] _ in read() }
   }

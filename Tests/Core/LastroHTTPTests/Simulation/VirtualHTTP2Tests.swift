@@ -365,4 +365,80 @@ struct VirtualHTTP2Tests {
     engine.advance(by: .nanoseconds(1))
     #expect(engine.network.openCount == 0)
   }
+
+  // MARK: Extended CONNECT
+
+  private func tunnel() -> TransferRequest {
+    .to("/socket", .connect, scheme: "https") {
+      $0.head.extendedConnectProtocol = "websocket"
+      $0.isTunnel = true
+    }
+  }
+
+  @Test("HTTP_1_1_REQUIRED for an extended CONNECT leaves the other requests of the host on HTTP/2")
+  func refusedTunnel() {
+    let engine = VirtualEngine()
+    engine.network.applicationProtocol = { $0.request.tls?.applicationProtocols.first }
+    engine.network.dialing = { _ in
+      .open { link in
+        _ = MemoryHTTP2Server(link.far, tunnels: true) { server, request in
+          if request.method == "CONNECT" { return server.reset(request, .http11Required) }
+          server.respond(request.target, to: request)
+        }
+      }
+    }
+    let socket = engine.start(tunnel())
+    #expect(socket.words == "request/unsupported" && socket.error?.requestSent == false)
+    #expect(engine.start(request("/")).text == "/" && engine.network.dials.count == 1)
+  }
+
+  @Test(
+    "An extended CONNECT that the host does not accept fails at once, although its connections are busy",
+    arguments: ["h2", "http/1.1"], [false, true])
+  func busyHost(version: String, isQueuedFirst: Bool) {
+    let engine = VirtualEngine { $0.connectionsPerHost = 1 }
+    engine.network.applicationProtocol = { _ in version }
+    engine.network.dialing = { _ in
+      .open { link in
+        if version == "h2" { _ = MemoryHTTP2Server(link.far, streams: 1) { _, _ in } }
+        if version == "http/1.1" { _ = MemoryHTTP1Server(link.far) { _, _ in } }
+      }
+    }
+    let fetch = engine.submit(request("/"))
+    if !isQueuedFirst { engine.settle() }
+    let socket = engine.start(tunnel())
+    #expect(socket.words == "request/unsupported" && socket.error?.requestSent == false)
+    #expect(fetch.words == "waiting" && engine.network.dials.count == 1)
+  }
+
+  @Test("An extended CONNECT whose connection ends before its SETTINGS is sent over another one", arguments: [2, 100])
+  func endsBeforeSettings(count: Int) {
+    let engine = VirtualEngine()
+    let network = engine.network
+    network.applicationProtocol = { $0.request.tls?.applicationProtocols.first }
+    network.dialing = { _ in
+      .open { link in
+        guard network.dials.count > count else { return link.far.end(after: .seconds(1)) }
+        _ = MemoryHTTP2Server(link.far, tunnels: true) { server, request in
+          server.respond("no", to: request, status: 403)
+        }
+      }
+    }
+    let socket = engine.start(tunnel())
+    engine.advance(by: .seconds(60))
+    let mostDials = HostPool.mostRestarts + 1
+    #expect(socket.words == (count < mostDials ? "403" : "response/http2_failure"))
+    #expect(socket.error?.requestSent != true && network.dials.count == min(count + 1, mostDials))
+  }
+
+  @Test("An extended CONNECT to a server that breaks HTTP/2 before its SETTINGS is not repeated")
+  func breaksBeforeSettings() {
+    let engine = VirtualEngine()
+    engine.network.applicationProtocol = { $0.request.tls?.applicationProtocols.first }
+    let ping = LoopbackHTTP2Frame(.ping, stream: 0, payload: Array(repeating: 1, count: 8))
+    engine.network.dialing = { _ in .open { link in link.far.send(ping.bytes) } }
+    let socket = engine.start(tunnel())
+    #expect(socket.words == "response/http2_failure" && socket.error?.requestSent == false)
+    #expect(engine.network.dials.count == 1)
+  }
 }
