@@ -22,7 +22,8 @@ enum EchoPeer: String, CaseIterable, Sendable, CustomTestStringConvertible {
     switch self {
     case .python:
       let server = try PythonServer()
-      return try await withExtendedLifetime(server) { try await body(server.port) }
+      defer { withExtendedLifetime(server) {} }
+      return try await body(server.port)
     case .nio:
       let config = HTTP2ServerTransport.Posix.Config.defaults {
         $0.rpc.maxRequestPayloadSize = 64 << 20

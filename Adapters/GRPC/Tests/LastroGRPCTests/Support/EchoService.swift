@@ -110,7 +110,7 @@ final class EchoService: RegistrableRPCService {
         let piece = [UInt8](repeating: 7, count: 1 << 20)
         for _ in 0..<256 {
           try await writer.write(piece)
-          flooded.withLock { $0 += piece.count }
+          self.flooded.withLock { $0 += piece.count }
         }
         return [:]
       }
