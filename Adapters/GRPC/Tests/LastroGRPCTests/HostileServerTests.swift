@@ -98,7 +98,8 @@ struct HostileServerTests {
         #expect(fault.text.isEmpty || error?.message.contains(fault.text) == true, "\(String(describing: error))")
         #expect(error?.ledger?.attempts.count == 1)
       }
-      #expect(try await client.unary([1], to: "Good").message == [9])
+      let answer = try await client.unary([1], to: "Good").message
+      #expect(answer == [9])
     }
   }
 
