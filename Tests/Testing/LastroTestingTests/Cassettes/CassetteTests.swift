@@ -244,6 +244,15 @@ struct CassetteTests {
     #expect(!text.contains("ann") && text.contains("shown"), "\(text)")
   }
 
+  @Test("Opening a cassette leaves a file beside it alone")
+  func neighbor() async throws {
+    let live = try recording(.respond(status: 200, body: "1"))
+    _ = try await live.fetch(.test())
+    try folder.write("mine", to: "tape/test.har.new")
+    _ = try replay()
+    #expect(try String(contentsOfFile: path + ".new", encoding: .utf8) == "mine")
+  }
+
   @Test("A body above the limit is not replayed, and the error says so")
   func largeBody() async throws {
     let live = try recording(.respond(status: 200, body: Data(repeating: 65, count: (1 << 20) + 1)))
