@@ -244,6 +244,22 @@ struct CassetteTests {
     #expect(!text.contains("ann") && text.contains("shown"), "\(text)")
   }
 
+  @Test("A stream that its reader abandons is not replayed as a whole one")
+  func abandoned() async throws {
+    let chunks = AsyncStream<Data> { continuation in
+      for _ in 1...3 { continuation.yield(Data("part".utf8)) }
+    }
+    let live = try recording(.reply(TransferResponse(head: HTTPResponse(status: .ok), body: ResponseBody(chunks))))
+    var body: ResponseBody? = try await live.stream(.test()).value
+    for try await _ in try #require(body) { break }
+    body?.cancel()
+    body = nil
+    #expect(await eventually { FileManager.default.fileExists(atPath: path) })
+    let error = await failure(try replay(), try .test())
+    #expect(error?.code == .incompleteRecording)
+    #expect(error?.description.contains("its reader stopped after 4 bytes") == true)
+  }
+
   @Test("Opening a cassette leaves a file beside it alone")
   func neighbor() async throws {
     let live = try recording(.respond(status: 200, body: "1"))
