@@ -215,6 +215,20 @@ struct HARTests {
     #expect(HARForm.masked(page, by: .standard) == page)
   }
 
+  @Test("The size of an exchange is at least that of its JSON")
+  func sizes() throws {
+    func entry(_ text: String) -> HAR.Entry {
+      let field = HAR.Field(name: "a", value: text)
+      return HAR.Entry(
+        startedDateTime: HARDate.text(.zero), time: 0,
+        request: .init(method: "GET", url: text, headers: Array(repeating: field, count: 50)),
+        response: .init(status: 200, content: .init(size: 1, text: text)), timings: .init(), facts: .init())
+    }
+    for text in ["", String(repeating: "\"\\\n\u{1}", count: 1000)] {
+      #expect(try entry(text).keptBytes >= HAR(entries: [entry(text)]).json().count - HAR(entries: []).json().count)
+    }
+  }
+
   @Test("Secrets in binary bodies are masked")
   func secretsInBinaryBodiesAreMasked() {
     let data = Data([0xFF, 0xFE, 0x0A]) + Data("password=SECRETSECRET&".utf8) + Data([0x80, 0])
@@ -310,7 +324,7 @@ struct HARTests {
 
   @Test("The total size of all entries is bounded: the oldest are dropped and counted")
   func allEntriesTogetherAreBounded() async throws {
-    let recorder = HARRecorder(maximumBodyBytes: 10_000, maximumBytes: 40_000)
+    let recorder = HARRecorder(maximumBodyBytes: 10_000, maximumBytes: 45_000)
     let body = String(repeating: "b", count: 8_000)
     let stack = TransportNetworkStack.observed(
       ScriptedTransport { _ throws(TransportError) in .answer(200, body: body) }, by: recorder, clock: clock)
