@@ -309,6 +309,16 @@ struct CassetteTests {
     #expect(error?.description.contains("its reader stopped after 4 bytes") == true)
   }
 
+  @Test("A new priority reaches the server while its stream is recorded")
+  func priority() async throws {
+    let source = PrioritySource()
+    let live = try recording(
+      .reply(TransferResponse(head: HTTPResponse(status: .ok), body: ResponseBody(source: source))))
+    let body = try await live.stream(.test()).value
+    try body.setPriority(RequestPriority(urgency: 1))
+    #expect(source.seen.withLock { $0 } == [RequestPriority(urgency: 1)])
+  }
+
   @Test("Opening a cassette leaves a file beside it alone")
   func neighbor() async throws {
     let live = try recording(.respond(status: 200, body: "1"))
@@ -371,4 +381,14 @@ struct CassetteTests {
     _ = try await TransportNetworkStack(transport: cassette).fetch(.test())
     #expect(try archive().count == 1)
   }
+}
+
+/// A body that notes the priorities that it is given.
+private final class PrioritySource: ResponseBodySource {
+  let seen = Lock<[RequestPriority]>([])
+
+  var finalFacts: TransferFacts? { nil }
+  func next() async throws(TransportError) -> Data? { nil }
+  func cancel() {}
+  func setPriority(_ priority: RequestPriority) { seen.withLock { $0.append(priority) } }
 }
