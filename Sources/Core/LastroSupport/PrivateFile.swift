@@ -25,10 +25,13 @@ package struct PrivateFile: Sendable {
   /// - Parameter path: the path, without a NUL.
   package init(_ path: String) { self.path = path }
 
-  /// Returns the whole text; `nil` if there is no file. Removes the remains of a replacement by a process that was
-  /// killed.
-  package func read() throws(Failure) -> String? {
-    removeLeftover()
+  /// Returns the whole text; `nil` if there is no file.
+  ///
+  /// - Parameter isOwn: whether the program has chosen the path itself, so that it may remove the remains of a
+  ///   replacement by a process that was killed. Beside a file that a user names, a file `PATH.new` is the user's.
+  ///   Default true.
+  package func read(isOwn: Bool = true) throws(Failure) -> String? {
+    if isOwn { removeLeftover() }
     // Do not block on a pipe that has no writer.
     let descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
     guard descriptor >= 0 else {

@@ -117,9 +117,10 @@ extension HAR {
 }
 
 extension HAR.Content {
-  /// The bytes of the body; `nil` if the text is not valid base64, although ``encoding`` says so.
+  /// The bytes of the body; `nil` if the recorder has left them out, or if the text is not valid base64, although
+  /// ``encoding`` says so.
   package var data: Data? {
-    guard let text else { return Data() }
+    guard let text else { return size > 0 ? nil : Data() }
     return encoding == "base64" ? Data(base64Encoded: text) : Data(text.utf8)
   }
 }

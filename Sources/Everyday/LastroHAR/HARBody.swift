@@ -13,7 +13,8 @@ struct HARBody {
   /// The number of bytes beyond the limit that are masked too, so that most values at the limit are seen whole.
   static let slack = 16 * 1024
 
-  init(_ data: Data, limit: Int, redaction: Redaction?) {
+  /// - Parameter isCoded: whether the message has a `Content-Encoding`. Without a redaction it has no effect.
+  init(_ data: Data, limit: Int, redaction: Redaction?, isCoded: Bool = false) {
     isTruncated = data.count > limit
     if isTruncated { comment = "cut off after \(limit) of \(data.count) bytes" }
     // Mask before cutting: a secret that is cut in two would not be recognised. Bytes far beyond the limit are not
@@ -23,8 +24,11 @@ struct HARBody {
     // The last bytes before a cut may be half of a secret, and masks may have moved them before the limit.
     func bound(_ count: Int) -> Int { min(limit, isCut ? max(0, count - Self.slack) : count) }
     if let text = Self.text(head, isCut: isCut) {
-      let masked = redaction.map { HARForm.masked(text, by: $0, isCut: isCut) } ?? text
+      let masked = redaction.map { Self.masked(text, $0, isCut: isCut) } ?? text
       self.text = isTruncated ? Self.prefix(masked, bound(masked.utf8.count)) : masked
+    } else if isCoded, redaction != nil {
+      // The names and secrets in compressed bytes are not found, but a reader can decompress them.
+      (isTruncated, comment) = (true, "bytes with a Content-Encoding, in which secrets cannot be masked")
     } else {
       encoding = "base64"
       let masked = Self.masked(head, redaction, isCut: isCut) ?? head
@@ -39,6 +43,13 @@ struct HARBody {
       if let text = String(validating: data.dropLast(count), as: UTF8.self) { return text }
     }
     return nil
+  }
+
+  private static func masked(_ text: String, _ redaction: Redaction, isCut: Bool) -> String {
+    if !isCut, let json = HARJSON.masked(text, by: redaction) ?? HARJSON.maskedLines(text, by: redaction) {
+      return json
+    }
+    return HARForm.masked(HARXML.masked(text, by: redaction) ?? text, by: redaction, isCut: isCut)
   }
 
   /// Masks a binary body, which may contain names and values too, such as a form with files.

@@ -102,7 +102,7 @@ package struct HARMaker: Sendable {
     var content = HAR.Content(mimeType: masked(fields[.contentType] ?? ""))
     if let body {
       content.size = Int64(body.count)
-      let written = HARBody(body, limit: limit, redaction: redaction)
+      let written = HARBody(body, limit: limit, redaction: redaction, isCoded: isCoded(fields))
       (content.text, content.encoding, content.comment) = (written.text, written.encoding, written.comment)
       content.isTruncated = written.isTruncated ? true : nil
     }
@@ -114,11 +114,12 @@ package struct HARMaker: Sendable {
   }
 
   private func postData(_ request: ResourceRequest) -> HAR.PostData? {
-    let type = masked(request.head.headerFields[.contentType] ?? request.body.contentType ?? "")
-    switch request.body.source {
+    let fields = request.head.headerFields
+    let type = masked(fields[.contentType] ?? request.body.contentType ?? "")
+    switch request.recordedBody.source {
     case .empty: return nil
     case .bytes(let data):
-      let written = HARBody(data, limit: limit, redaction: redaction)
+      let written = HARBody(data, limit: limit, redaction: redaction, isCoded: isCoded(fields))
       return HAR.PostData(
         mimeType: type, text: written.text, encoding: written.encoding, comment: written.comment,
         isTruncated: written.isTruncated ? true : nil)
@@ -128,6 +129,8 @@ package struct HARMaker: Sendable {
       return HAR.PostData(mimeType: type, comment: "a streamed body, which is not recorded", isTruncated: true)
     }
   }
+
+  private func isCoded(_ fields: HTTPFields) -> Bool { fields[.contentEncoding].map { $0 != "identity" } ?? false }
 
   private func headers(_ fields: HTTPFields) -> [HAR.Field] {
     fields.map { field in
@@ -142,6 +145,11 @@ package struct HARMaker: Sendable {
   }
 
   private func masked(_ text: String) -> String { redaction?.text(text) ?? text }
+}
+
+extension ResourceRequest {
+  /// The body before the stack compressed it.
+  var recordedBody: RequestBody { body.isEmpty ? body : options.uncodedBody ?? body }
 }
 
 extension HAR.Timings {

@@ -79,7 +79,7 @@ package struct HARMatcher: Sendable {
 
   private func hasSameBody(_ request: TransferRequest, _ entry: HAR.Entry) -> Bool {
     let asked: Data
-    switch request.body.source {
+    switch request.resourceRequest.recordedBody.source {
     case .empty: asked = Data()
     case .bytes(let data): asked = data
     case .file, .stream: return entry.request.postData != nil

@@ -35,13 +35,13 @@ package final class HARPlayer: Sendable {
   private struct State {
     var next = 0
     var used: Set<Int> = []
-    var requests: [TransferRequest] = []
   }
 
   private let entries: [HAR.Entry]
   private let order: Order
   private let matcher: HARMatcher
   private let texts: Texts
+  private let redaction: Redaction
   private let time: TimeSource
   private let state = Lock(State())
 
@@ -52,17 +52,18 @@ package final class HARPlayer: Sendable {
   ///   - order: the order of the replay.
   ///   - matcher: compares requests with recorded ones.
   ///   - texts: the texts of errors.
+  ///   - redaction: the rules for secrets in errors. Those of each request are added.
   ///   - time: the time source for the deadlines of requests.
-  package init(_ har: HAR, order: Order, matcher: HARMatcher, texts: Texts, time: TimeSource) {
+  package init(
+    _ har: HAR, order: Order, matcher: HARMatcher, texts: Texts, redaction: Redaction = .standard, time: TimeSource
+  ) {
     entries = har.log.entries
     self.order = order
     self.matcher = matcher
     self.texts = texts
+    self.redaction = redaction
     self.time = time
   }
-
-  /// The received requests, in order of arrival.
-  package var requests: [TransferRequest] { state.withLock { $0.requests } }
 
   /// The number of exchanges that no request has used.
   package var remainingEntries: Int { state.withLock { entries.count - $0.used.count } }
@@ -74,7 +75,6 @@ package final class HARPlayer: Sendable {
   package func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     if Task.isCancelled { throw .cancelled() }
     let index = state.withLock { state in
-      state.requests.append(request)
       let found = find(request, state)
       if let found {
         state.used.insert(found)
@@ -105,7 +105,7 @@ package final class HARPlayer: Sendable {
   }
 
   private func notRecorded(_ request: TransferRequest) -> TransportError {
-    let redaction = Redaction.standard.adding(request.secrets)
+    let redaction = redaction.adding(request.resourceRequest)
     let asked = "\(request.head.method.rawValue) \(redaction.url(request.resourceRequest.url))"
     var message = "\(texts.name) has no exchange like \(asked)"
     let next = state.withLock { $0.next }

@@ -52,7 +52,7 @@ struct HARReplay {
 
   private func body() throws(TransportError) -> Data {
     let content = entry.response.content
-    guard content.isTruncated != true else {
+    guard content.isTruncated != true, content.text != nil || content.size <= 0 else {
       throw TransportError(
         stage: .request, code: .incompleteRecording,
         message: "the body of exchange #\(number) was not recorded: \(content.comment ?? "some of it is missing")",

@@ -6,8 +6,8 @@ import LastroSupport
 
 /// A streamed body whose bytes are kept while they are read, up to a limit, and reported once at the end.
 final class RecordedBody: ResponseBodySource {
-  /// Receives the kept bytes, the number of bytes read, and the facts of the transfer.
-  typealias Completion = @Sendable (Data, Int64, TransferFacts?) throws(TransportError) -> Void
+  /// Receives the kept bytes, the number of bytes read, whether they are the whole body, and the facts of the transfer.
+  typealias Completion = @Sendable (Data, Int64, Bool, TransferFacts?) throws(TransportError) -> Void
 
   private struct State {
     /// The iterator of the body; `nil` while a read uses it.
@@ -38,6 +38,8 @@ final class RecordedBody: ResponseBodySource {
 
   var finalFacts: TransferFacts? { body.finalFacts }
 
+  func setPriority(_ priority: RequestPriority) { try? body.setPriority(priority) }
+
   func next() async throws(TransportError) -> Data? {
     let (taken, hasFailed) = state.withLock { ($0.iterator.take(), $0.hasFailed) }
     if hasFailed { return nil }
@@ -57,7 +59,7 @@ final class RecordedBody: ResponseBodySource {
       state.count += Int64(chunk.count)
       state.kept.append(chunk.prefix(limit - state.kept.count))
     }
-    if chunk == nil { try report() }
+    if chunk == nil { try report(isWhole: true) }
     return chunk
   }
 
@@ -67,15 +69,15 @@ final class RecordedBody: ResponseBodySource {
   }
 
   private func reportAbandoned() {
-    do throws(TransportError) { try report() } catch { abandoned(error) }
+    do throws(TransportError) { try report(isWhole: false) } catch { abandoned(error) }
   }
 
-  private func report() throws(TransportError) {
+  private func report(isWhole: Bool) throws(TransportError) {
     let ended = state.withLock { state -> (Data, Int64)? in
       guard !state.isReported else { return nil }
       state.isReported = true
       return (state.kept, state.count)
     }
-    if let (bytes, count) = ended { try complete(bytes, count, body.finalFacts) }
+    if let (bytes, count) = ended { try complete(bytes, count, isWhole, body.finalFacts) }
   }
 }

@@ -5,7 +5,8 @@ internal import LastroSupport
 
 /// A transport that records the complete responses of another transport, including streamed bodies.
 ///
-/// Failures are not recorded. A streamed body that its reader abandons is recorded as far as it was read.
+/// Failures are not recorded. A stream of events that its reader abandons is recorded as far as it was read. Another
+/// body that is abandoned is marked as incomplete.
 package final class RecordingTransport: Transport {
   /// Receives the archive after each recorded exchange. It is called by one thread at a time.
   package typealias Receiver = @Sendable (HAR) throws(TransportError) -> Void
@@ -83,11 +84,16 @@ package final class RecordingTransport: Transport {
     let (head, facts, began) = (response.head, response.facts, entry)
     // The body keeps the recorder alive, because a reader may outlive the stack.
     let body = RecordedBody(response.body, limit: limit + HARBody.slack + 1) {
-      [self] (bytes, count, ended) throws(TransportError) in
+      [self] (bytes, count, isWhole, ended) throws(TransportError) in
       var entry = began
       maker.setResponse(of: &entry, head, body: bytes, ended ?? facts)
       entry.response.content.size = count
       if count > limit { entry.response.content.comment = "cut off after \(limit) of \(count) bytes" }
+      // A stream of events has no end that its reader must see.
+      if !isWhole, !(head.headerFields[.contentType] ?? "").lowercased().hasPrefix("text/event-stream") {
+        entry.response.content.isTruncated = true
+        entry.response.content.comment = "its reader stopped after \(count) bytes"
+      }
       maker.time(&entry, ended, elapsed: time.now() - start)
       try record(entry, number: number)
     } abandoned: { [self] failure in

@@ -156,7 +156,7 @@ public struct RequestOptions: Sendable {
   }
 
   /// The body before a ``RequestCompressor`` compressed it; `nil` if none did.
-  var uncodedBody: RequestBody? {
+  package var uncodedBody: RequestBody? {
     get { storage.value.uncodedBody }
     _modify { yield &storage.value.uncodedBody }
   }

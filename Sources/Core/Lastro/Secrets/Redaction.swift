@@ -231,7 +231,8 @@ public struct Redaction: Sendable, Hashable {
     "uploads", "versioning", "versions", "website",
   ]
 
-  private static func normalized(_ name: String) -> String {
+  /// Returns a name in lower case, without `-` and `_`.
+  package static func normalized(_ name: String) -> String {
     name.lowercased().filter { $0 != "-" && $0 != "_" }
   }
 }

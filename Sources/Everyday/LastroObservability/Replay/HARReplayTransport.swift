@@ -4,6 +4,7 @@ public import FoundationEssentials
 public import HTTPTypes
 public import Lastro
 package import LastroHAR
+internal import LastroSupport
 
 /// A transport without a network: it responds from an HTTP archive of a ``HARRecorder`` or a browser.
 ///
@@ -28,6 +29,7 @@ public final class HARReplayTransport: Transport {
   }
 
   private let player: HARPlayer
+  private let received = Lock<[TransferRequest]>([])
 
   /// Creates a transport that replays an archive.
   ///
@@ -94,7 +96,7 @@ public final class HARReplayTransport: Transport {
   }
 
   /// The received requests, in order of arrival.
-  package var requests: [TransferRequest] { player.requests }
+  package var requests: [TransferRequest] { received.withLock { $0 } }
 
   /// The number of exchanges that no request has used.
   public var remainingEntries: Int { player.remainingEntries }
@@ -104,6 +106,7 @@ public final class HARReplayTransport: Transport {
   /// - Throws: the recorded failure; code `not_recorded` or `incomplete_recording`; stage `timeout` if a streamed body
   ///   of the request does not end before the request's deadline; the cancelled error.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
-    try await player.execute(request)
+    received.withLock { $0.append(request) }
+    return try await player.execute(request)
   }
 }

@@ -142,6 +142,8 @@ private final class CutBody: ResponseBodySource {
 
   func cancel() { body.cancel() }
 
+  func setPriority(_ priority: RequestPriority) { try? body.setPriority(priority) }
+
   func next() async throws(TransportError) -> Data? {
     let left = left.withLock { $0 }
     guard let left else { throw .injected(.connectionLost, by: rule) }

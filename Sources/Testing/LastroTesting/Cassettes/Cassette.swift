@@ -79,6 +79,7 @@ public final class Cassette: Transport {
     sourceFile: String = #filePath, recording engine: () throws(ConfigurationError) -> any Transport
   ) throws(ConfigurationError) {
     let file = CassetteFile(path, besides: sourceFile)
+    let redaction = Self.redaction(masking: names)
     let archive = try file.read()
     let today = Int(time.sinceEpoch() / .seconds(86_400))
     let age = archive?.firstDay.map { max(0, today - $0) }
@@ -89,14 +90,14 @@ public final class Cassette: Transport {
         HARPlayer(
           archive, order: .any,
           matcher: HARMatcher(comparesBody: comparesBodies, ignoresQueryOrder: ignoresQueryOrder),
-          texts: file.texts, time: time))
+          texts: file.texts, redaction: redaction, time: time))
       return
     }
     guard mode == .recordWhenMissing else { throw file.refusal(age: age, limit: days) }
     ageInDays = nil
     transport = .recorder(
       RecordingTransport(
-        over: try engine(), redaction: Self.redaction(masking: names), maximumBodyBytes: 1 << 20, time: time
+        over: try engine(), redaction: redaction, maximumBodyBytes: 1 << 20, time: time
       ) { (archive) throws(TransportError) in try file.write(archive) })
   }
 

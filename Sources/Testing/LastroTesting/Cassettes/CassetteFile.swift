@@ -29,7 +29,7 @@ struct CassetteFile: Sendable {
     }
     let text: String?
     do throws(PrivateFile.Failure) {
-      text = try PrivateFile(path).read()
+      text = try PrivateFile(path).read(isOwn: false)
     } catch {
       throw ConfigurationError("\(name) cannot be read: \(Self.reason(error).text)", hint: Self.reason(error).hint)
     }

@@ -93,7 +93,7 @@ struct MockCommand: AsyncParsableCommand {
 
   private func read() throws -> Source {
     do {
-      guard let text = try PrivateFile(file).read() else {
+      guard let text = try PrivateFile(file).read(isOwn: false) else {
         throw ConfigurationError("the file does not exist", hint: "name a HAR file or an OpenAPI document in JSON")
       }
       return try Self.source(text)

@@ -71,7 +71,7 @@ struct ReplayCommand: AsyncParsableCommand {
 
   private func read() throws -> CallTrace {
     do {
-      guard let text = try PrivateFile(file).read() else {
+      guard let text = try PrivateFile(file).read(isOwn: false) else {
         throw ConfigurationError("the file \(file.onOneLine) does not exist", hint: "name the file of a trace")
       }
       return try CallTrace(reading: text)

@@ -215,6 +215,72 @@ struct HARTests {
     #expect(HARForm.masked(page, by: .standard) == page)
   }
 
+  @Test(
+    "Masked JSON is JSON: secrets become strings, and counts, booleans and null stay",
+    arguments: [
+      (#"{"total_tokens": 46, "nextPageToken" : null}"#, #"{"total_tokens": 46, "nextPageToken" : null}"#),
+      (#"{"token":true,"pin":false,"key":null}"#, #"{"token":true,"pin":"***","key":"***"}"#),
+      (#"{"password":1234,"token":5,"access_token":"x"}"#, #"{"password":"***","token":"***","access_token":"***"}"#),
+      (#"{"prompt_tokens_details":{"cached_tokens":1}}"#, #"{"prompt_tokens_details":{"cached_tokens":1}}"#),
+      (#"{"tokens":{"SECRET":1},"sessions":["SECRET"]}"#, #"{"tokens":"***","sessions":"***"}"#),
+      (
+        #"{"sess\u0069on":"x","a.pin":"y","n":[1.50,{"jwt":{"k":"v"}}]}"#,
+        #"{"sess\u0069on":"***","a.pin":"***","n":[1.50,{"jwt":"***"}]}"#
+      ),
+      (#"{"n":4711,"u":"https:\/\/me:pw@x\/?PLANTED","PLANTED":1}"#, #"{"n":"***","u":"https://***@x/?***","***":1}"#),
+      (#"{"l":"password=\u0041bc&\"x\""}"#, #"{"l":"password=***&\"x\""}"#),
+      (
+        "data: {\"tokens\":4,\"token\":\"x\"}\r\n\r\ndata: [DONE]\r\n",
+        "data: {\"tokens\":4,\"token\":\"***\"}\r\n\r\ndata: [DONE]\r\n"
+      ),
+      ("{\"tokens\":4}\n{\"token\":5}\n", "{\"tokens\":4}\n{\"token\":\"***\"}\n"),
+    ])
+  func masksInJSON(text: String, expected: String) {
+    let redaction = Redaction.standard.adding([Secret("4711"), Secret("PLANTED")])
+    #expect(HARBody(Data(text.utf8), limit: 1000, redaction: redaction).text == expected)
+  }
+
+  @Test(
+    "Text that is almost JSON is masked as other text is",
+    arguments: [
+      #"{"token":"PLANTED""#, #"{"token":"PLANTED"}}"#, #"{"token":"PLANTED",}"#, #"{"a":tru,"token":"PLANTED"}"#,
+      #"{"token":PLANTED}"#, #"{"a":"\x","token":"PLANTED"}"#, "data: {\"token\":\ndata: \"PLANTED\"}\n",
+      String(repeating: "[", count: 100_000) + #"{"token":"PLANTED"}"#,
+    ])
+  func almostJSON(text: String) throws {
+    let masked = try #require(HARBody(Data(text.utf8), limit: 200_000, redaction: .standard).text)
+    #expect(!masked.contains("PLANTED") && masked.contains("***"))
+  }
+
+  @Test(
+    "The content of XML elements with secret names is masked",
+    arguments: [
+      ("<a><Password>x</Password><b>y</b></a>", "<a><Password>***</Password><b>y</b></a>"),
+      (
+        "<?xml version='1.0'?>\n<s:Token t='1'><![CDATA[x]]></s:Token>",
+        "<?xml version='1.0'?>\n<s:Token t='1'>***</s:Token>"
+      ),
+      ("<Credentials>\n<Id>x</Id>\n</Credentials><c>y</c>", "<Credentials>\n<Id>***</Id>\n</Credentials><c>y</c>"),
+      ("<a><Token/><Key>y</Key><pin>x", "<a><Token/><Key>y</Key><pin>***"), ("<secret>x<", "<secret>***<"),
+    ])
+  func secretElements(text: String, expected: String) {
+    #expect(HARBody(Data(text.utf8), limit: 1000, redaction: .standard).text == expected)
+  }
+
+  @Test("The size of an exchange is at least that of its JSON")
+  func sizes() throws {
+    func entry(_ text: String) -> HAR.Entry {
+      let field = HAR.Field(name: "a", value: text)
+      return HAR.Entry(
+        startedDateTime: HARDate.text(.zero), time: 0,
+        request: .init(method: "GET", url: text, headers: Array(repeating: field, count: 50)),
+        response: .init(status: 200, content: .init(size: 1, text: text)), timings: .init(), facts: .init())
+    }
+    for text in ["", String(repeating: "\"\\\n\u{1}", count: 1000)] {
+      #expect(try entry(text).keptBytes >= HAR(entries: [entry(text)]).json().count - HAR(entries: []).json().count)
+    }
+  }
+
   @Test("Secrets in binary bodies are masked")
   func secretsInBinaryBodiesAreMasked() {
     let data = Data([0xFF, 0xFE, 0x0A]) + Data("password=SECRETSECRET&".utf8) + Data([0x80, 0])
@@ -310,7 +376,7 @@ struct HARTests {
 
   @Test("The total size of all entries is bounded: the oldest are dropped and counted")
   func allEntriesTogetherAreBounded() async throws {
-    let recorder = HARRecorder(maximumBodyBytes: 10_000, maximumBytes: 40_000)
+    let recorder = HARRecorder(maximumBodyBytes: 10_000, maximumBytes: 45_000)
     let body = String(repeating: "b", count: 8_000)
     let stack = TransportNetworkStack.observed(
       ScriptedTransport { _ throws(TransportError) in .answer(200, body: body) }, by: recorder, clock: clock)

@@ -244,6 +244,90 @@ struct CassetteTests {
     #expect(!text.contains("ann") && text.contains("shown"), "\(text)")
   }
 
+  @Test("A masked response remains JSON with its counts, and a refusal masks further names too")
+  func json() async throws {
+    let live = try recording(
+      .respond(
+        status: 200, body: #"{"access_token":"PLANTED","usage":{"total_tokens":46},"nextPageToken":null,"pin":7}"#),
+      masking: ["customer"])
+    _ = try await live.fetch(.test(url: "https://example.com/?customer=ann"))
+    let stack = TransportNetworkStack(
+      transport: try Cassette(path, mode: .replayOnly, masking: ["customer"]) { ScriptedTransport() })
+    let error = await failure(stack, try .test(url: "https://example.com/other?customer=bob"))
+    #expect(error?.code == .notRecorded && error?.description.contains("/other?customer=***") == true)
+    let value = try await stack.fetch(.test(url: "https://example.com/?customer=bob")).value
+    #expect(
+      String(decoding: value, as: UTF8.self)
+        == #"{"access_token":"***","usage":{"total_tokens":46},"nextPageToken":null,"pin":"***"}"#)
+  }
+
+  @Test("A compressed request is recorded as before its compression, and matches")
+  func compressed() async throws {
+    let script = ScriptedTransport([.respond(status: 200, body: "ok")])
+    let body = try RequestBody.json(["password": "PLANTED", "user": "octocat"])
+    let resource = try RawHTTPResource.test(.post, body: body)
+    var configuration = StackConfiguration()
+    configuration.interceptors = [.compressing(.gzip, from: 0)]
+    for isRecording in [true, false] {
+      let cassette = try Cassette(path, mode: .recordWhenMissing) { script }
+      #expect(cassette.isRecording == isRecording)
+      let stack = TransportNetworkStack(transport: cassette, configuration: configuration)
+      #expect(try await stack.fetch(resource).value == Data("ok".utf8))
+    }
+    let sent = try #require(script.requests.first)
+    #expect(sent.head.headerFields[.contentEncoding] == "gzip")
+    let text = try #require(try archive().log.entries.first?.request.postData?.text)
+    #expect(text.contains("octocat") && !text.contains("PLANTED"), "\(text)")
+  }
+
+  @Test("Bytes with a coding are not recorded, in a request or a response")
+  func coded() async throws {
+    let bytes = Data([0x1F, 0x8B, 0x08, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3])
+    let live = try recording(.respond(status: 200, headers: [.contentEncoding: "gzip"], body: bytes))
+    let resource = try RawHTTPResource.test(.post, fields: [.contentEncoding: "gzip"], body: .raw(bytes))
+    _ = try await live.fetch(resource)
+    let entry = try #require(try archive().log.entries.first)
+    #expect(entry.request.postData?.text == nil && entry.request.postData?.isTruncated == true)
+    #expect(entry.response.content.text == nil && entry.response.content.isTruncated == true)
+    let error = await failure(try replay(), resource)
+    #expect(error?.code == .incompleteRecording)
+  }
+
+  @Test("A stream that its reader abandons is not replayed as a whole one")
+  func abandoned() async throws {
+    let chunks = AsyncStream<Data> { continuation in
+      for _ in 1...3 { continuation.yield(Data("part".utf8)) }
+    }
+    let live = try recording(.reply(TransferResponse(head: HTTPResponse(status: .ok), body: ResponseBody(chunks))))
+    var body: ResponseBody? = try await live.stream(.test()).value
+    for try await _ in try #require(body) { break }
+    body?.cancel()
+    body = nil
+    #expect(await eventually { FileManager.default.fileExists(atPath: path) })
+    let error = await failure(try replay(), try .test())
+    #expect(error?.code == .incompleteRecording)
+    #expect(error?.description.contains("its reader stopped after 4 bytes") == true)
+  }
+
+  @Test("A new priority reaches the server while its stream is recorded")
+  func priority() async throws {
+    let source = PrioritySource()
+    let live = try recording(
+      .reply(TransferResponse(head: HTTPResponse(status: .ok), body: ResponseBody(source: source))))
+    let body = try await live.stream(.test()).value
+    try body.setPriority(RequestPriority(urgency: 1))
+    #expect(source.seen.withLock { $0 } == [RequestPriority(urgency: 1)])
+  }
+
+  @Test("Opening a cassette leaves a file beside it alone")
+  func neighbor() async throws {
+    let live = try recording(.respond(status: 200, body: "1"))
+    _ = try await live.fetch(.test())
+    try folder.write("mine", to: "tape/test.har.new")
+    _ = try replay()
+    #expect(try String(contentsOfFile: path + ".new", encoding: .utf8) == "mine")
+  }
+
   @Test("A body above the limit is not replayed, and the error says so")
   func largeBody() async throws {
     let live = try recording(.respond(status: 200, body: Data(repeating: 65, count: (1 << 20) + 1)))
@@ -297,4 +381,14 @@ struct CassetteTests {
     _ = try await TransportNetworkStack(transport: cassette).fetch(.test())
     #expect(try archive().count == 1)
   }
+}
+
+/// A body that notes the priorities that it is given.
+private final class PrioritySource: ResponseBodySource {
+  let seen = Lock<[RequestPriority]>([])
+
+  var finalFacts: TransferFacts? { nil }
+  func next() async throws(TransportError) -> Data? { nil }
+  func cancel() {}
+  func setPriority(_ priority: RequestPriority) { seen.withLock { $0.append(priority) } }
 }

@@ -42,7 +42,9 @@ struct MockTests {
         Self.entry("POST", "https://api.example.org/items", "AAEC", status: 201, more: #","encoding":"base64""#),
         Self.entry("GET", "https://api.example.org/failed", "", status: 0),
         Self.entry("GET", "https://api.example.org/cut", "half", more: #","_truncated":true"#)), to: "test.har")
+    let neighbor = try directory.write("mine", to: "test.har.new")
     let server = try await RunningServer(["mock", file])
+    #expect(try String(contentsOfFile: neighbor, encoding: .utf8) == "mine")
     func body(_ target: String) async throws -> String { try await server.curl(server.url + target).text }
     #expect(try await body("/items?size=5&page=2") == "second")
     #expect(try await body("/items?page=1") == "first")
