@@ -69,6 +69,13 @@ struct MockTests {
       "/orders/latest":{"get":{"responses":{"default":{"content":{"application/json":{
        "examples":{"b":{"value":{"id":2}},"a":{"value":{"id":1}}}}}}}}},
       "/reports/{name}.txt":{"get":{"responses":{"2XX":{"content":{"text/plain":{"example":"report"}}}}}},
+      "/encoded":{"get":{"responses":{"200":{"content":{"application/json":{"schema":{
+       "$ref":"#/paths/~1orders~1%7Bid%7D/get/responses/200/content/application~1json/schema"}}}}}}},
+      "/index":{"get":{"responses":{"200":{"content":{"application/json":{"schema":{
+       "$ref":"#/components/schemas/Line/allOf/0"}}}}}}},
+      "/described":{"get":{"responses":{"200":{"content":{"application/json":{"schema":{"allOf":[
+       {"description":"A line"},{"$ref":"#/components/schemas/Line"},{"required":["sku"]}]}}}}}}},
+      "/wide":{"get":{"responses":{"200":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Wide"}}}}}}},
       "/huge":{"get":{"responses":{"200":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Huge"}}}}}}},
       "/loop":{"get":{"responses":{"200":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/A"}}}}}}}},
      "components":{"schemas":{
@@ -78,8 +85,10 @@ struct MockTests {
       "Line":{"allOf":[{"type":"object","properties":{"sku":{"default":"A-1"}}},
        {"type":"object","properties":{"gift":{"type":"boolean"}}}]},
       "Huge":{"type":"array","minItems":100000000,"items":{"$ref":"#/components/schemas/Huge"}},
+      "Wide":{"type":"array","minItems":10,"items":{"type":"array","minItems":10,"items":{"type":"array","minItems":10,
+       "items":{"default":"LONG"}}}},
       "A":{"$ref":"#/components/schemas/A"}}}}
-    """#
+    """#.replacing("LONG", with: String(repeating: "x", count: 10_000))
 
   @Test("Python gets examples and values of the schemas of an OpenAPI document")
   func description() async throws {
@@ -108,6 +117,10 @@ struct MockTests {
       assert get("/nowhere")[0] == 404
       assert len(get("/huge")[2]) < 100000
       assert get("/loop")[2] == "null"
+      assert json.loads(get("/encoded")[2]) == order, get("/encoded")
+      assert json.loads(get("/index")[2]) == {"sku": "A-1"}, get("/index")
+      assert json.loads(get("/described")[2]) == {"sku": "A-1", "gift": True}, get("/described")
+      assert 1 << 20 < len(get("/wide")[2]) < 1100000, len(get("/wide")[2])
       print("fine")
       """
     let result = try await Lastro.run(["-c", program, server.url], program: "/usr/bin/python3")
