@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -127,6 +128,11 @@ ssize_t cloopback_send(int descriptor, const void *buffer, size_t count) {
     sent += (size_t)put;
   }
   return (ssize_t)sent;
+}
+
+void cloopback_limit_sending(int descriptor, int milliseconds) {
+  struct timeval limit = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
+  setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
 void cloopback_shutdown(int descriptor, bool both) { shutdown(descriptor, both ? SHUT_RDWR : SHUT_WR); }

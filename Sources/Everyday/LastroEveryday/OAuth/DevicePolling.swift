@@ -14,6 +14,8 @@ struct DevicePolling {
 
   private static let standardInterval = Duration.seconds(5)
   private static let maximumPause = Duration.seconds(60)
+  /// The longest lifetime of a code, in seconds: no interval needs to be longer.
+  private static let maximumInterval = 86_400
 
   /// The interval that the server asks for, which only grows.
   private var interval: Duration
@@ -21,9 +23,9 @@ struct DevicePolling {
   private var failures = 0
   private var retryAfter = Duration.zero
 
-  /// Makes a schedule. The server's interval is kept within 1 s and 60 s; without one it is 5 s.
+  /// Makes a schedule. The server's interval is kept within 1 s and a day; without one it is 5 s.
   init(interval: Int?) {
-    self.interval = interval.map { .seconds(min(max($0, 1), 60)) } ?? Self.standardInterval
+    self.interval = interval.map { .seconds(min(max($0, 1), Self.maximumInterval)) } ?? Self.standardInterval
   }
 
   mutating func note(_ event: Event) {

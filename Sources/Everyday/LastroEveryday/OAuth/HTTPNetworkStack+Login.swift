@@ -58,18 +58,23 @@ extension HTTPNetworkStack {
   ///     several servers, the first is used.
   ///   - clientID: the identifier under which the program is registered at the authorization server.
   ///   - authentication: the method by which the client authenticates. Default `.none`.
-  /// - Throws: ``OAuth2LoginError``, as ``discoverLogin(issuer:clientID:authentication:)`` does, and `unsupported` if the
-  ///   resource names no server.
+  /// - Throws: ``OAuth2LoginError``, as ``discoverLogin(issuer:clientID:authentication:)`` does, `unsupported` if the
+  ///   resource names no server, and `invalidAnswer` if it names one without `https` and is not on this machine itself.
   public func discoverLogin(
     resource: String, clientID: String, authentication: OAuth2Client.Authentication = .none
   ) async throws(OAuth2LoginError) -> OAuth2Login {
-    let url = try MetadataPlace(resource, allowsQuery: true).inserting("oauth-protected-resource")
+    let place = try MetadataPlace(resource, allowsQuery: true)
+    let url = place.inserting("oauth-protected-resource")
     guard let document = try await metadata(at: url) else {
       throw .unsupported("\(url.shortened) has no document (give the issuer that the service documents)")
     }
     try document.check("resource", is: resource)
     guard let issuer = document.list("authorization_servers")?.first else {
       throw .unsupported("\(url.shortened) names no authorization server (give the issuer that the service documents)")
+    }
+    // A remote resource must not make this program send requests to servers of this machine.
+    guard place.isLoopback || (try? Origin(issuer))?.scheme == "https" else {
+      throw .invalidAnswer("the authorization server that it names is not an https URL")
     }
     return try await discoverLogin(issuer: issuer, clientID: clientID, authentication: authentication)
   }

@@ -14,7 +14,7 @@ public import Lastro
 /// let authenticator = try BearerAuthenticator(source: source, origins: [api], token: token)
 /// ```
 ///
-/// Every request goes through the stack. A request that may have been sent is not repeated.
+/// Every request goes through the stack. A request that may have been sent is not repeated, except for the polls of a device login.
 public struct OAuth2Login: Sendable {
   /// The client, whose sources renew the token.
   public let client: OAuth2Client

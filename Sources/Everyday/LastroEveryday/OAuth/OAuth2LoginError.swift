@@ -47,7 +47,8 @@ public enum OAuth2LoginError: Error, Sendable, CustomStringConvertible {
     switch error {
     case "access_denied": "the user declined, or may not use this application: ask before another login"
     case "invalid_grant": "the code has expired or was used before: start another login"
-    case "invalid_request": "check the redirect URL and the parameters against the client's registration"
+    case "invalid_request":
+      "check the parameters against the client's registration, and for a browser also the redirect URL"
     case "server_error", "temporarily_unavailable": "try again later"
     default: OAuth2Error.hint(for: error)
     }

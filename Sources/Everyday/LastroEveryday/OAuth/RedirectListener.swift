@@ -157,7 +157,7 @@ final class RedirectListener: Sendable {
       respond(
         to: client, .ok,
         isSuccess
-          ? "The program has got the answer of the server, and goes on with it. You can close this page."
+          ? "The program has received the response and continues. You can close this page."
           : "The login has failed. The program shows the reason. You can close this page.")
       answer.give(result)
     }

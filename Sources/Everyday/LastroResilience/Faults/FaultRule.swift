@@ -56,11 +56,11 @@ public struct FaultRule: Sendable {
   /// - Parameters:
   ///   - name: the name: 1 to 60 visible characters and spaces of ASCII.
   ///   - fault: the fault.
-  ///   - host: the host of the requests, without a port. Default `nil`: any.
+  ///   - host: the host of the requests, without a port; an IPv6 address in brackets. Default `nil`: any.
   ///   - path: the beginning of their paths, as it is sent. Default `/`: any.
   ///   - method: their method. Default `nil`: any.
-  ///   - every: the number of such requests of which the last one has the fault; at least 1. Default 1: each.
-  ///   - share: the share of these that have it, from 0 to 1. Default 1: all.
+  ///   - every: the number `n` of a rule that applies to every nth matching request; at least 1. Default 1: each.
+  ///   - share: the share of these requests that have the fault, from 0 to 1. Default 1: all.
   ///   - seed: the seed of the random numbers by which the share is drawn. Equal seeds choose the same requests, as long as
   ///     these come in the same order. Default 0.
   /// - Throws: `ConfigurationError` if a value is outside its range, or the fault cannot be injected.

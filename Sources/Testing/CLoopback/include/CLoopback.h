@@ -173,6 +173,8 @@ int cloopback_connect_unix(const char *path);
 ssize_t cloopback_receive(int descriptor, void *buffer, size_t count);
 /// Sends all of the bytes, without SIGPIPE. Returns their number, or -1.
 ssize_t cloopback_send(int descriptor, const void *buffer, size_t count);
+/// Limits the time in milliseconds that cloopback_send() waits for a peer that reads nothing (SO_SNDTIMEO).
+void cloopback_limit_sending(int descriptor, int milliseconds);
 /// Calls shutdown(2) with SHUT_WR, or with SHUT_RDWR if `both` is true.
 void cloopback_shutdown(int descriptor, bool both);
 /// Makes the next close of a TCP socket a reset. A Unix socket has no reset and is closed normally.

@@ -225,6 +225,9 @@ public final class LoopbackConnection {
     _ = cloopback_wait(core.stopSignal, -1, descriptor, -1)
   }
 
+  /// Whether the peer has closed its side or is gone.
+  package var hasPeerLeft: Bool { cloopback_wait(-1, -1, descriptor, 0) != 0 }
+
   /// Pauses in real time. Returns false at once when the server is stopped.
   @discardableResult
   package func pause(_ duration: Duration) -> Bool {
@@ -315,6 +318,7 @@ extension LoopbackConnection {
         bytes = []
       } else {
         let head = try RawRequestHead(lines: lines, bytes: bytes)
+        if core.bounds != nil { try head.checkFraming() }
         core.record(
           LoopbackRequest(head: head, body: [], isComplete: !head.hasBody, connection: number))
         return head

@@ -104,6 +104,7 @@ final class LoopbackCore: Sendable {
 
   private func serve(_ descriptor: Int32, number: Int) {
     let connection = LoopbackConnection(core: self, number: number, descriptor: descriptor)
+    if let bounds { cloopback_limit_sending(descriptor, bounds.idleMilliseconds) }
     do {
       var runs = true
       if let tls = state.read({ $0.tls }) { runs = try connection.startTLS(tls) }

@@ -198,7 +198,7 @@ extension LoopbackConnection {
     while let request = try readRequestOrRefuse() {
       let response = (try? respond(request)) ?? LoopbackResponse(status: 500)
       if let fault = response.fault {
-        return try perform(fault, with: response)
+        return try perform(fault, with: response, to: request.method)
       }
       let closing = wantsClose(request.head) || response.fields.contains { Self.isClose($0) }
       try write(response.head(closing: closing) + response.sentHTTP1Body(to: request.method))
@@ -231,16 +231,19 @@ extension LoopbackConnection {
     return tokens.contains("close")
   }
 
-  private func perform(_ fault: LoopbackResponse.Fault, with response: LoopbackResponse) throws(LoopbackError) {
+  private func perform(
+    _ fault: LoopbackResponse.Fault, with response: LoopbackResponse, to method: String
+  ) throws(LoopbackError) {
+    let body = response.sentBody(to: method)
     switch fault.kind {
     case .stall: stall()
     case .reset: reset()
     case .close: close()
     case .truncateBody(let count):
-      try write(response.head(closing: false) + response.body.prefix(max(0, count)))
+      try write(response.head(closing: false) + body.prefix(max(0, count)))
       closeWithoutNotify()
     case .stallBody(let count):
-      try write(response.head(closing: false) + response.body.prefix(max(0, count)))
+      try write(response.head(closing: false) + body.prefix(max(0, count)))
       stall()
     case .http2:
       let answer = LoopbackResponse.text("this fault needs LoopbackServer.http2", status: 500)

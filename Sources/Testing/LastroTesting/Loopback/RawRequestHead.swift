@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import HTTPTypes
 internal import Lastro
 
 /// A request head as received: nothing is normalised or dropped.
@@ -51,6 +52,21 @@ package struct RawRequestHead: Sendable, Hashable {
 }
 
 extension RawRequestHead {
+  /// Refuses a head whose body may end elsewhere for another reader, which could smuggle a second request (RFC 9112 §6.3
+  /// and §11.2).
+  func checkFraming() throws(LoopbackError) {
+    if let field = fields.first(where: { HTTPField.Name($0.name) == nil }) {
+      throw .malformedRequest("\"\(field.name)\" is not the name of a field")
+    }
+    let codings = values("Transfer-Encoding")
+    guard codings.count + values("Content-Length").count <= 1 else {
+      throw .malformedRequest("it has more than one length")
+    }
+    guard codings.allSatisfy({ $0.lowercased() == "chunked" && version == "HTTP/1.1" }) else {
+      throw .malformedRequest("its transfer coding is not only \"chunked\"")
+    }
+  }
+
   /// Parses lines without line ends: the request line, then the fields.
   package init(lines: [String], bytes: [UInt8]) throws(LoopbackError) {
     guard let first = lines.first else { throw .malformedRequest("it is empty") }

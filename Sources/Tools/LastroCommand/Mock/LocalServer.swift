@@ -20,6 +20,20 @@ enum LocalServer {
     }
   }
 
+  /// Returns a refusal of requests that a browser sends for a page of another host: under a name of its own that leads to
+  /// this machine (DNS rebinding), or across origins. Programs send `Host` as the address has it, and no `Origin`.
+  static func refusal(of request: LoopbackRequest) -> LoopbackResponse? {
+    func isLocal(_ url: String) -> Bool { (try? Origin(url))?.isLoopback ?? false }
+    let hosts = request.head.values("Host")
+    guard hosts.count == 1, isLocal("http://" + hosts[0]) else {
+      return .refusal(403, "Host is not an address of this machine; use the printed address")
+    }
+    guard request.head.values("Origin").allSatisfy(isLocal) else {
+      return .refusal(403, "Origin is not of this machine; serve the page from localhost")
+    }
+    return nil
+  }
+
   /// Returns the reason why a file cannot be read or written.
   static func words(_ error: any Error) -> String {
     switch error as? PrivateFile.Failure {

@@ -21,11 +21,12 @@ final class MockArchive: Sendable {
   private let uses: Lock<[Int]>
 
   init(_ archive: HAR) {
+    let origins = Set(archive.log.entries.compactMap { try? Origin($0.request.url) })
     exchanges = archive.log.entries.compactMap { entry -> Exchange? in
       guard (200...599).contains(entry.response.status) else { return nil }
       let target = MockTarget(url: entry.request.url)
       return Exchange(
-        method: entry.request.method, path: target.path, query: target.query, response: Self.response(entry.response))
+        method: entry.request.method, path: target.path, query: target.query, response: Self.response(entry, origins))
     }
     uses = Lock([Int](repeating: 0, count: exchanges.count))
   }
@@ -60,7 +61,8 @@ final class MockArchive: Sendable {
     return 3 * shared - asked.count - recorded.count
   }
 
-  private static func response(_ recorded: HAR.Response) -> LoopbackResponse {
+  private static func response(_ entry: HAR.Entry, _ origins: Set<Origin>) -> LoopbackResponse {
+    let recorded = entry.response
     guard recorded.content.isTruncated != true, let body = recorded.content.data else {
       return .refusal(500, "the body of this exchange was not recorded")
     }
@@ -68,7 +70,9 @@ final class MockArchive: Sendable {
     for field in recorded.headers {
       // A name or value that is not valid, such as a pseudo-header field of a browser, would break the head.
       guard let name = MockTarget.field(field.name), MockTarget.isValue(field.value) else { continue }
-      response = response.adding(name, field.value)
+      let isLocation = name.lowercased() == "location"
+      response = response.adding(
+        name, isLocation ? LocalLocation.text(field.value, from: entry.request.url, origins: origins) : field.value)
     }
     return response
   }
@@ -79,11 +83,19 @@ struct MockTarget {
   let path: String
   let query: [Substring]
 
-  /// The fields that describe the connection, or the coding of a body that is served decoded.
-  static let framing: Set = [
-    "connection", "content-encoding", "content-length", "keep-alive", "proxy-connection", "te", "trailer",
-    "transfer-encoding", "upgrade", "alt-svc", "strict-transport-security",
+  /// The fields of a connection and the length, which are set anew for each connection (RFC 9110 §7.6.1).
+  static let connection: Set = [
+    "connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
   ]
+  /// The fields of responses that are not served: those of the connection, of the coding of a body that is served
+  /// decoded, and of the real server's own address.
+  static let framing = connection.union(["alt-svc", "content-encoding", "strict-transport-security"])
+
+  /// Returns the lower-case names of fields that `Connection` names.
+  static func named(by connection: [String]) -> Set<String> {
+    Set(
+      connection.flatMap { $0.split(separator: ",") }.map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() })
+  }
 
   init(target: String) {
     let whole = target.prefix { $0 != "#" }

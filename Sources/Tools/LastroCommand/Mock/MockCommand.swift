@@ -18,7 +18,7 @@ struct MockCommand: AsyncParsableCommand {
       are served in turn. Of a document, it gets the first example of the operation, or a value of its schema.
 
       It listens on a port of 127.0.0.1 until SIGINT or SIGTERM, and prints its address. It serves 64 connections at a \
-      time, and refuses bodies of more than 16 MiB.
+      time, and refuses bodies of more than 16 MiB. Requests of browsers for pages of other hosts get 403.
 
       EXIT STATUS: 0 when a signal ended it; 1 when it cannot read FILE, listen or write; 64 for a command line that is \
       not understood.
@@ -51,6 +51,7 @@ struct MockCommand: AsyncParsableCommand {
     defer { signals.restore() }
     let server = try LocalServer.start(port: port) { connection in
       try connection.serveHTTP { request in
+        if let refusal = LocalServer.refusal(of: request) { return refusal }
         let effects = faults.effects(request.method, request.path)
         guard ServerFaults.wait(effects, connection) else { return .fault(.close) }
         let response =
@@ -58,7 +59,7 @@ struct MockCommand: AsyncParsableCommand {
           case .archive(let archive): archive.response(to: request)
           case .description(let description): description.response(to: request)
           }
-        return Self.applying(effects, to: response)
+        return Self.applying(effects, to: response, of: request)
       }
     }
     defer { server.stop() }
@@ -73,7 +74,7 @@ struct MockCommand: AsyncParsableCommand {
   }
 
   private static func applying(
-    _ effects: [ServerFault.Effect], to response: LoopbackResponse
+    _ effects: [ServerFault.Effect], to response: LoopbackResponse, of request: LoopbackRequest
   ) -> LoopbackResponse {
     for effect in effects {
       switch effect {
@@ -82,7 +83,7 @@ struct MockCommand: AsyncParsableCommand {
       case .reset: return .fault(.reset)
       case .hang: return .fault(.stall)
       case .cut(let count):
-        guard count < response.body.count else { continue }
+        guard count < response.sentBody(to: request.method).count else { continue }
         var cut = response
         cut.fault = .truncateBody(after: count)
         return cut

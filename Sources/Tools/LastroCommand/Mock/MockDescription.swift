@@ -8,7 +8,7 @@ import LastroTesting
 struct MockDescription: Sendable {
   private struct Operation: Sendable {
     let method: String
-    let response: LoopbackResponse
+    let value: JSONValue
   }
 
   private struct Template: Sendable {
@@ -31,6 +31,7 @@ struct MockDescription: Sendable {
 
   private static let methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace"]
 
+  private let reader: MockSchema
   private let templates: [Template]
   /// The paths of the servers' URLs, which may precede those of operations.
   private let prefixes: [String]
@@ -43,12 +44,13 @@ struct MockDescription: Sendable {
         hint: "give a HAR file, or JSON with \"openapi\": \"3.…\"")
     }
     let reader = MockSchema(root: document)
+    self.reader = reader
     templates = document["paths"].members.map { path, item in
       let item = reader.resolved(item)
       return Template(
         segments: Self.segments(path), text: path,
         operations: Self.methods.compactMap { method in
-          item[method].map { Operation(method: method.uppercased(), response: Self.response(of: $0, reader)) }
+          item[method].map { Operation(method: method.uppercased(), value: $0) }
         })
     }
     let paths = document["servers"].elements.compactMap { server -> String? in
@@ -74,7 +76,7 @@ struct MockDescription: Sendable {
         return .refusal(405, "\(found.text) has no \(request.method)")
           .adding("Allow", found.operations.map(\.method).joined(separator: ", "))
       }
-      return operation.response
+      return response(of: operation.value)
     }
     let known = templates.map(\.text).sorted().prefix(10).joined(separator: ", ")
     return .refusal(404, "the document has no path for \(request.path); there are: \(known)")
@@ -91,7 +93,7 @@ struct MockDescription: Sendable {
   }
 
   /// Returns the response of the lowest 2xx status, else the default response, else that of the lowest status.
-  private static func response(of operation: JSONValue, _ reader: MockSchema) -> LoopbackResponse {
+  private func response(of operation: JSONValue) -> LoopbackResponse {
     let responses = operation["responses"].members
     let chosen =
       responses.first { $0.name.hasPrefix("2") } ?? responses.first { $0.name == "default" } ?? responses.first

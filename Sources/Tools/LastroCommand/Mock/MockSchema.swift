@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Lastro
 import LastroSupport
 
 /// Makes values from the schemas of an OpenAPI 3 document.
 struct MockSchema: Sendable {
   /// The limit for schemas that contain themselves.
   private static let maximumDepth = 8
-  /// The limit for each value, because a schema may have many properties at each depth.
-  private static let maximumValues = 10_000
+  /// The limits for each response, because a schema may have many properties, or long texts, at each depth. The value
+  /// that exceeds the number of bytes is the last.
+  private struct Budget {
+    var values = 10_000
+    var bytes = 1 << 20
+
+    var isSpent: Bool { values <= 0 || bytes <= 0 }
+  }
 
   let root: JSONValue
 
@@ -17,8 +24,10 @@ struct MockSchema: Sendable {
     for _ in 0..<Self.maximumDepth {
       guard case .string(let reference)? = value["$ref"], reference.hasPrefix("#/") else { return value }
       var target: JSONValue? = root
-      for key in reference.dropFirst(2).split(separator: "/") {
-        target = target?[String(key.replacing("~1", with: "/").replacing("~0", with: "~"))]
+      for part in reference.dropFirst(2).split(separator: "/", omittingEmptySubsequences: false) {
+        // The pointer is a fragment of a URL (RFC 6901 §6).
+        let key = part.percentDecodedBytes.map { String(decoding: $0, as: UTF8.self) } ?? String(part)
+        target = target?.member(key.replacing("~1", with: "/").replacing("~0", with: "~"))
       }
       guard let target else { return .null }
       value = target
@@ -35,15 +44,16 @@ struct MockSchema: Sendable {
 
   /// Returns a value of a schema.
   func value(of schema: JSONValue) -> JSONValue {
-    var left = Self.maximumValues
+    var left = Budget()
     return value(of: schema, depth: 0, &left)
   }
 
-  private func value(of schema: JSONValue, depth: Int, _ left: inout Int) -> JSONValue {
-    left -= 1
-    guard depth < Self.maximumDepth, left > 0 else { return .null }
+  private func value(of schema: JSONValue, depth: Int, _ left: inout Budget) -> JSONValue {
+    left.values -= 1
+    guard depth < Self.maximumDepth, !left.isSpent else { return .null }
     let schema = resolved(schema)
     if let value = schema["const"] ?? schema["default"] ?? example(of: schema) ?? schema["enum"].elements.first {
+      left.bytes -= value.text.utf8.count
       return value
     }
     if let first = (schema["oneOf"] ?? schema["anyOf"]).elements.first {
@@ -53,6 +63,8 @@ struct MockSchema: Sendable {
     let parts = schema["allOf"].elements
     for part in parts {
       let made = value(of: part, depth: depth + 1, &left)
+      // A part that only restricts the others, or describes them, has no value of its own.
+      if made == .null { continue }
       guard case .object(let members) = made else { return made }
       object.merge(members) { $1 }
     }
@@ -68,7 +80,10 @@ struct MockSchema: Sendable {
     default:
       let properties = schema["properties"].members
       guard !properties.isEmpty || !parts.isEmpty || typeName(of: schema) == "object" else { return .null }
-      for (name, property) in properties { object[name] = value(of: property, depth: depth + 1, &left) }
+      for (name, property) in properties where !left.isSpent {
+        left.bytes -= name.utf8.count
+        object[name] = value(of: property, depth: depth + 1, &left)
+      }
       return .object(object)
     }
   }
@@ -104,6 +119,12 @@ struct MockSchema: Sendable {
 }
 
 extension JSONValue {
+  /// Returns the value at a step of a JSON pointer (RFC 6901 §4).
+  fileprivate func member(_ key: String) -> JSONValue? {
+    guard case .array(let elements) = self else { return self[key] }
+    return Int(digits: key).flatMap { elements.indices.contains($0) ? elements[$0] : nil }
+  }
+
   subscript(name: String) -> JSONValue? { if case .object(let members) = self { members[name] } else { nil } }
 }
 

@@ -21,7 +21,7 @@ struct ServerFault: Sendable, Equatable {
   /// The selection among the requests that match.
   enum Frequency: Sendable, Equatable {
     case always
-    /// Every so-manieth request, beginning with that number.
+    /// Every nth request, beginning with request n.
     case every(Int)
     case first(Int)
     /// A share of the requests, from 0 to 1.

@@ -18,6 +18,10 @@ struct APIForwarder: Sendable {
   /// Responds to the requests of a connection, on its thread.
   func serve(_ connection: LoopbackConnection) throws {
     while let request = try connection.readRequestOrRefuse() {
+      if let refusal = LocalServer.refusal(of: request) {
+        try send(refusal, to: request, connection, closing: true)
+        return connection.close()
+      }
       let effects = faults.effects(request.method, request.path)
       guard ServerFaults.wait(effects, connection) else { return }
       if effects.contains(.reset) { return connection.reset() }
@@ -56,26 +60,25 @@ struct APIForwarder: Sendable {
     }
     let relay = ProxyRelay()
     let task = Task { [stack] in await relay.run(forwarded, stack) }
-    // The task also ends if the client has gone.
     defer {
       relay.abandon()
       task.cancel()
     }
-    guard case .head(let head)? = relay.next() else {
+    guard case .head(let head)? = relay.next(for: connection) else {
       try send(
         .refusal(502, relay.failure ?? "the API did not respond"), to: request, connection, closing: closing)
       return !closing
     }
-    let writer = ProxyResponseWriter(head, to: request, base: base, closing: closing)
+    let writer = ProxyResponseWriter(head, to: request, location: location(of: head, for: forwarded), closing: closing)
     try connection.write(writer.head)
     var left = cut ?? .max
     while true {
-      switch relay.next() {
+      switch relay.next(for: connection) {
       case .chunk(let chunk)?:
         let part = chunk.prefix(left)
         try connection.write(writer.chunk(part))
         left -= part.count
-        if part.count == chunk.count, left > 0 { continue }
+        if part.count == chunk.count { continue }
         connection.closeWithoutNotify()
         return false
       case .end?:
@@ -90,17 +93,27 @@ struct APIForwarder: Sendable {
     }
   }
 
+  /// The base URL without a slash at its end.
+  private var prefix: String { base.hasSuffix("/") ? String(base.dropLast()) : base }
+
+  /// Returns the `Location` of a response for clients of the proxy.
+  private func location(of response: HTTPResponse, for request: ResourceRequest) -> String? {
+    guard let text = response.headerFields[.location], let target = try? RequestTarget(prefix + "/"),
+      let origin = try? Origin(base)
+    else { return nil }
+    return LocalLocation.text(text, from: request.url, origins: [origin], base: String(target.path.dropLast()))
+  }
+
   private func resourceRequest(_ request: LoopbackRequest) throws(TransportError) -> ResourceRequest {
     guard request.target.hasPrefix("/") else {
       throw .refused(.invalidURL, "the target of the request is not a path", hint: "use this address as a base URL")
     }
-    let fields = request.headers.fields.filter {
-      let name = $0.name.lowercased()
-      return !MockTarget.framing.contains(name) && !Self.own.contains(name)
-    }
+    let dropped = MockTarget.connection.union(Self.own).union(
+      MockTarget.named(by: request.head.values("Connection")))
+    let fields = request.headers.fields.filter { !dropped.contains($0.name.lowercased()) }
     let hasBody = !request.body.isEmpty || request.headers["Content-Length"] != nil
     return try ResourceRequest(
-      method: request.method, url: (base.hasSuffix("/") ? String(base.dropLast()) : base) + request.target,
+      method: request.method, url: prefix + request.target,
       headers: RawHeaders(fields.map { ($0.name, $0.value) }),
       body: hasBody ? RequestBody.raw(Data(request.body)) : .empty)
   }
@@ -114,18 +127,15 @@ private struct ProxyResponseWriter {
   private var isChunked = false
   private var hasBody: Bool
 
-  init(_ response: HTTPResponse, to request: LoopbackRequest, base: String, closing: Bool) {
+  init(_ response: HTTPResponse, to request: LoopbackRequest, location: String?, closing: Bool) {
     let status = response.status.code
     hasBody = request.method != "HEAD" && status != 204 && status != 304
     var text = "HTTP/1.1 \(status) \(response.status.reasonPhrase)\r\n"
     let isDecoded = response.headerFields[.contentEncoding] != nil
     let length = isDecoded ? nil : response.headerFields[.contentLength]
-    for field in response.headerFields where !MockTarget.framing.contains(field.name.canonicalName) {
-      var value = field.value
-      if field.name == .location, let host = request.headers["Host"], value.hasPrefix(base) {
-        value = "http://\(host)/" + value.dropFirst(base.count).drop { $0 == "/" }
-      }
-      text += "\(field.name.rawName): \(value)\r\n"
+    let dropped = MockTarget.framing.union(MockTarget.named(by: response.headerFields[values: .connection]))
+    for field in response.headerFields where !dropped.contains(field.name.canonicalName) {
+      text += "\(field.name.rawName): \(field.name == .location ? location ?? field.value : field.value)\r\n"
     }
     if let length {
       text += "Content-Length: \(length)\r\n"

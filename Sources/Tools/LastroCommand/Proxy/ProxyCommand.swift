@@ -14,8 +14,9 @@ struct ProxyCommand: AsyncParsableCommand {
     abstract: "Forwards requests from this machine to an API, records them, and causes faults.",
     discussion: """
       URL is the base of the API. A program that uses the printed address instead of URL reaches the API through this \
-      proxy. It listens on a port of 127.0.0.1 only, follows no redirect and repeats no request. Fields of the connection \
-      are not forwarded; compressed responses arrive decompressed.
+      proxy. It listens on a port of 127.0.0.1 only, follows no redirect, and waits for a response as long as the client \
+      does. An idempotent request whose connection is lost may be sent again. Fields of the connection are not forwarded; \
+      compressed responses arrive decompressed. Requests of browsers for pages of other hosts get 403.
 
       --har records complete exchanges in a file that only you can read, with secrets masked as in logs. The file is for \
       'lastro mock', for cassettes of tests and for browsers. It keeps the latest 12 MiB, and at most 1 MiB of each body.
@@ -75,9 +76,9 @@ struct ProxyCommand: AsyncParsableCommand {
     guard !base.contains("?") else { throw ValidationError("\(base) has a query; write the base of the API.") }
     let engine = try Console.checked { try CurlNetworkStack(engineConfiguration()) }
     let archive = har.map { ProxyArchive($0) }
-    try archive?.check()
     var configuration = StackConfiguration()
     configuration.redirects = .none
+    (configuration.timeouts.total, configuration.timeouts.idle) = (nil, nil)
     var transport = engine.engine
     if let archive {
       transport = RecordingTransport(
@@ -92,6 +93,8 @@ struct ProxyCommand: AsyncParsableCommand {
     let signals = Signals { end.give(()) }
     defer { signals.restore() }
     let server = try LocalServer.start(port: port) { try forwarder.serve($0) }
+    // Not before the server has started, because this replaces an earlier recording.
+    try archive?.check()
     try Console.out(server.baseURL)
     Console.error("lastro: forwards to \(base.onOneLine) until you press Ctrl-C")
     await end.value()

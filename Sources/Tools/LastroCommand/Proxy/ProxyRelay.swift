@@ -5,6 +5,7 @@ import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroSupport
+import LastroTesting
 
 /// Passes a response from a task to the thread of a connection, one piece at a time, so that a slow client slows down the
 /// transfer.
@@ -63,11 +64,13 @@ final class ProxyRelay: Sendable {
 
   // MARK: on the thread
 
-  /// Waits for the next piece; `nil` after a failure.
-  func next() -> Piece? {
+  /// Waits for the next piece; `nil` after a failure, and if the client has left.
+  func next(for client: LoopbackConnection) -> Piece? {
     // The piece before it has been written.
     state.withLock { $0.taken.take() }?.give(true)
-    arrived.wait()
+    while arrived.wait(timeout: .now() + .seconds(1)) == .timedOut {
+      if client.hasPeerLeft { return nil }
+    }
     return state.withLock { $0.piece.take() }
   }
 

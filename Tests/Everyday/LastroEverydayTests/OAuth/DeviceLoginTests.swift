@@ -72,6 +72,15 @@ struct DeviceLoginTests {
     #expect(clock.sleeps == [5, 10, 20, 5, 12].map { .seconds($0) })
   }
 
+  @Test("Polls keep to an interval above a minute")
+  func longInterval() async throws {
+    let answer = Self.answer.replacing(#""expires_in": 60, "interval": 5"#, with: #""expires_in": 200, "interval": 90"#)
+    let (login, _, clock) = try login(
+      .respond(status: .ok, body: answer), Self.failing("authorization_pending"), Self.token)
+    _ = try await login.authorizeDevice().token()
+    #expect(clock.sleeps == [90, 90].map { .seconds($0) })
+  }
+
   @Test(
     "A refusal ends the wait, and is not retried",
     arguments: ["access_denied", "invalid_grant", "invalid_client", "odd"])
@@ -178,7 +187,7 @@ struct DeviceLoginTests {
 
   @Test("The schedule after each event in each state", arguments: [nil, -5, 0, 1, 5, 60, 100_000] as [Int?])
   func schedule(interval: Int?) {
-    let least = Duration.seconds(interval.map { min(max($0, 1), 60) } ?? 5)
+    let least = Duration.seconds(interval.map { min(max($0, 1), 86_400) } ?? 5)
     typealias Event = DevicePolling.Event
     let events: [Event] = [
       .pending, .slowDown, .unreachable(retryAfter: nil), .unreachable(retryAfter: .seconds(7)),

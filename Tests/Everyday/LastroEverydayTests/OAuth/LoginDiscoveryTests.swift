@@ -178,12 +178,20 @@ struct LoginDiscoveryTests {
       (#"{"resource": "https://api.example", \#(servers)}"#, "was expected"),
       (#"{"resource": "\#(resource)"}"#, "no authorization"),
       (#"{"resource": "\#(resource)", "authorization_servers": ["http://login.example"]}"#, "not an https URL"),
+      (#"{"resource": "\#(resource)", "authorization_servers": ["http://127.0.0.1:8080"]}"#, "not an https URL"),
     ] {
-      let (bad, _) = stack([url: text, Self.place: document()])
+      let (bad, asked) = stack([url: text, Self.place: document()])
       let error = try await #require(throws: OAuth2LoginError.self) {
         try await bad.discoverLogin(resource: resource, clientID: "cli")
       }
-      #expect("\(error)".contains(reason))
+      #expect("\(error)".contains(reason) && asked.withLock { $0 } == [url])
     }
+    let (local, issuer) = ("http://localhost:8080", "http://127.0.0.1:8081")
+    let (machine, _) = stack([
+      local + "/.well-known/oauth-protected-resource":
+        #"{"resource": "\#(local)", "authorization_servers": ["\#(issuer)"]}"#,
+      issuer + "/.well-known/oauth-authorization-server": document(issuer: issuer),
+    ])
+    #expect(try await machine.discoverLogin(resource: local, clientID: "cli").issuer == issuer)
   }
 }

@@ -70,6 +70,16 @@ struct LoopbackHTTPTests {
     }
   }
 
+  @Test("HEAD gets no body, although its response has a fault within the body")
+  func faultOfHead() throws {
+    let server = try LoopbackServer.http { _ in
+      LoopbackResponse(body: Array("12345".utf8), fault: .truncateBody(after: 3))
+    }
+    let client = try LoopbackClient(to: server.endpoint)
+    try client.send("HEAD / HTTP/1.1\r\n\r\n")
+    #expect(client.receiveAll().text == "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+  }
+
   @Test("Faults take the place of a response")
   func faults() throws {
     let root = try CertificateAuthority()

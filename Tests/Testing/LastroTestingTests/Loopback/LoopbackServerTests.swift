@@ -91,6 +91,37 @@ struct LoopbackServerTests {
     #expect(server.errors.map { $0 as? LoopbackError } == [error])
   }
 
+  @Test("A server with bounds drops a client that reads nothing")
+  func slowReader() async throws {
+    var bounds = LoopbackBounds()
+    bounds.idle = .milliseconds(50)
+    let server = try LoopbackServer(bounds: bounds) { connection in
+      try connection.write([UInt8](repeating: 0, count: 64 << 20))
+    }
+    let client = try LoopbackClient(to: server.endpoint)
+    try await server.waitForConnections(count: 1)
+    #expect(await eventually { server.openConnections == 0 })
+    client.halfClose()
+  }
+
+  @Test(
+    "A server with bounds refuses requests whose bodies can be read in two ways",
+    arguments: [
+      "Content-Length: 0\r\nContent-Length: 5\r\n", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+      "Transfer-Encoding: xchunked\r\n", "Transfer-Encoding: gzip, chunked\r\n", "Content-Length : 5\r\n",
+      "A: b\r\n Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+    ])
+  func framing(fields: String) throws {
+    let server = try LoopbackServer(bounds: LoopbackBounds()) { connection in
+      try connection.serveHTTP { _ in .text("served") }
+    }
+    let client = try LoopbackClient(to: server.endpoint)
+    try client.send("POST / HTTP/1.1\r\n\(fields)\r\n0\r\n\r\n")
+    client.halfClose()
+    let text = client.receiveAll().text
+    #expect(text.hasPrefix("HTTP/1.1 400 ") && !text.contains("served"))
+  }
+
   @Test("Each way to end a connection is seen by the client as intended")
   func endings() throws {
     let server = try LoopbackServer { connection in

@@ -20,14 +20,14 @@ struct MockTests {
   }
 
   private static func entry(
-    _ method: String, _ url: String, _ body: String, status: Int = 200, more: String = ""
+    _ method: String, _ url: String, _ body: String, status: Int = 200, more: String = "", location: String = "/"
   ) -> String {
     #"{"startedDateTime":"2026-01-01T00:00:00Z","time":1,"cache":{},"timings":{"send":0,"wait":1,"receive":0},"#
       + #""request":{"method":"\#(method)","url":"\#(url)","httpVersion":"HTTP/2","cookies":[],"queryString":[],"#
       + #""headers":[],"headersSize":-1,"bodySize":0},"response":{"status":\#(status),"statusText":"","#
       + #""httpVersion":"HTTP/2","cookies":[],"redirectURL":"","headersSize":-1,"bodySize":1,"#
       + #""headers":[{"name":":status","value":"200"},{"name":"content-encoding","value":"br"},"#
-      + #"{"name":"x-kept","value":"yes"},{"name":"x-split","value":"a\r\nx-injected: b"}],"#
+      + #"{"name":"x-kept","value":"yes"},{"name":"location","value":"\#(location)"},{"name":"x-split","value":"a\r\nx-injected: b"}],"#
       + #""content":{"size":1,"mimeType":"text/plain","text":"\#(body)"\#(more)}}}"#
   }
 
@@ -61,6 +61,36 @@ struct MockTests {
     #expect(try await server.stop() == 0)
   }
 
+  @Test("A recorded redirect leads to this machine if its target was recorded, and elsewhere unchanged")
+  func redirects() async throws {
+    let recorded = [
+      "https://api.example.org/new?page=1#top", "//login.example.org/", "/new",
+      "https://api.example.org//evil.example/",
+      "https://other.example/new",
+    ]
+    let entries = recorded.enumerated().map {
+      Self.entry("GET", "https://api.example.org/\($0)", "", status: 302, location: $1)
+    }
+    let login = Self.entry("GET", "https://login.example.org/", "login")
+    let file = try directory.write(
+      #"{"log":{"version":"1.2","creator":{"name":"test","version":"1"},"entries":["#
+        + (entries + [login]).joined(separator: ",") + "]}}", to: "test.har")
+    let server = try await RunningServer(["mock", file])
+    var seen: [String] = []
+    for number in recorded.indices { seen.append(try await server.location("/\(number)")) }
+    #expect(seen == ["/new?page=1#top", "/", "/new", "/.//evil.example/", "https://other.example/new"])
+    #expect(try await server.stop() == 0)
+  }
+
+  @Test("Requests of browsers for pages of other hosts are refused", arguments: Crossing.allCases)
+  func crossing(_ crossing: Crossing) async throws {
+    let file = try directory.write(Self.archive(Self.entry("POST", "https://a.example/", "fine")), to: "test.har")
+    let server = try await RunningServer(["mock", file])
+    let text = try crossing.send(to: server)
+    #expect(text.hasPrefix(crossing.isAllowed ? "HTTP/1.1 200 " : "HTTP/1.1 403 "), "\(text)")
+    #expect(try await server.stop() == 0)
+  }
+
   private static let document = #"""
     {"openapi":"3.1.0","info":{"title":"Shop","version":"1"},"servers":[{"url":"https://shop.example/v1"}],
      "paths":{
@@ -71,6 +101,13 @@ struct MockTests {
       "/orders/latest":{"get":{"responses":{"default":{"content":{"application/json":{
        "examples":{"b":{"value":{"id":2}},"a":{"value":{"id":1}}}}}}}}},
       "/reports/{name}.txt":{"get":{"responses":{"2XX":{"content":{"text/plain":{"example":"report"}}}}}},
+      "/encoded":{"get":{"responses":{"200":{"content":{"application/json":{"schema":{
+       "$ref":"#/paths/~1orders~1%7Bid%7D/get/responses/200/content/application~1json/schema"}}}}}}},
+      "/index":{"get":{"responses":{"200":{"content":{"application/json":{"schema":{
+       "$ref":"#/components/schemas/Line/allOf/0"}}}}}}},
+      "/described":{"get":{"responses":{"200":{"content":{"application/json":{"schema":{"allOf":[
+       {"description":"A line"},{"$ref":"#/components/schemas/Line"},{"required":["sku"]}]}}}}}}},
+      "/wide":{"get":{"responses":{"200":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Wide"}}}}}}},
       "/huge":{"get":{"responses":{"200":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Huge"}}}}}}},
       "/loop":{"get":{"responses":{"200":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/A"}}}}}}}},
      "components":{"schemas":{
@@ -80,8 +117,10 @@ struct MockTests {
       "Line":{"allOf":[{"type":"object","properties":{"sku":{"default":"A-1"}}},
        {"type":"object","properties":{"gift":{"type":"boolean"}}}]},
       "Huge":{"type":"array","minItems":100000000,"items":{"$ref":"#/components/schemas/Huge"}},
+      "Wide":{"type":"array","minItems":10,"items":{"type":"array","minItems":10,"items":{"type":"array","minItems":10,
+       "items":{"default":"LONG"}}}},
       "A":{"$ref":"#/components/schemas/A"}}}}
-    """#
+    """#.replacing("LONG", with: String(repeating: "x", count: 10_000))
 
   @Test("Python gets examples and values of the schemas of an OpenAPI document")
   func description() async throws {
@@ -110,6 +149,10 @@ struct MockTests {
       assert get("/nowhere")[0] == 404
       assert len(get("/huge")[2]) < 100000
       assert get("/loop")[2] == "null"
+      assert json.loads(get("/encoded")[2]) == order, get("/encoded")
+      assert json.loads(get("/index")[2]) == {"sku": "A-1"}, get("/index")
+      assert json.loads(get("/described")[2]) == {"sku": "A-1", "gift": True}, get("/described")
+      assert 1 << 20 < len(get("/wide")[2]) < 1100000, len(get("/wide")[2])
       print("fine")
       """
     let result = try await Lastro.run(["-c", program, server.url], program: "/usr/bin/python3")
@@ -142,6 +185,10 @@ struct MockTests {
     let part = try await cut.curl(cut.url + "/orders/1")
     // curl's status 18: a part of the body is missing.
     #expect(part.status == 18 && part.text == "0123")
+    let client = try LoopbackClient(to: .port(cut.port))
+    try client.send("HEAD /orders/1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    let head = client.receiveAll().text
+    #expect(head.contains("Content-Length: 10\r\n") && head.hasSuffix("\r\n\r\n"), "\(head)")
     #expect(try await cut.stop() == 0)
   }
 

@@ -45,6 +45,13 @@ final class RunningServer {
     return process.terminationStatus
   }
 
+  /// Returns the `Location` of a response.
+  func location(_ target: String) async throws -> String {
+    let lines = try await curl("-i", url + target).text.split(separator: "\r\n")
+    let line = try #require(lines.first { $0.lowercased().hasPrefix("location: ") }, "\(lines)")
+    return String(line.dropFirst(10))
+  }
+
   /// Runs curl, without a progress bar.
   func curl(_ arguments: String...) async throws -> Lastro.Result {
     try await Lastro.run(["-sS", "--max-time", "60"] + arguments, program: "/usr/bin/curl")
