@@ -124,7 +124,7 @@ struct ReplayFramesTests {
     #expect(pass(&gate, WireFrameParser.preface + WireFrame.settings().bytes) == 33)
     let first = WireFrame.head(200, on: 1).bytes
     #expect(pass(&gate, first) == first.count && gate.opened == [1])
-    gate.limit(unacknowledged: 1)
+    gate.limit(unacknowledged: 2)
     let head = WireFrame.head(200, on: 3).bytes, body = WireFrame.data([1, 2, 3, 4], on: 3, ends: true).bytes
     #expect(pass(&gate, WireFrame.ping().bytes + head) == 17 && gate.isStuck)
     gate.allow([sent(1, 57)])

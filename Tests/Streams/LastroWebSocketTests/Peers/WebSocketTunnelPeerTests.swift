@@ -55,11 +55,11 @@ struct WebSocketTunnelPeerTests {
       RawHTTPResource.raw(try ResourceRequest(url: "https://localhost:\(peer.port)/")))
     #expect(fetched.value == Data("2".utf8))
     #expect(stack.transport.openedConnections == 1 && stack.transport.activeTransfers == 0)
-    #expect(try await first.close().isClean)
-    try await echo(second, [10])
     second.cut()
+    try await echo(first, [10])
+    #expect(try await first.close().isClean)
     #expect(stack.transport.openedConnections == 1 && stack.transport.activeStreams == 0)
-    // hypercorn 0.18 ends the connection when the answer to its Close frame arrives, so that this test comes last.
+    // hypercorn 0.18 may end the connection when a socket was closed, so that this comes last.
     let closed = try await client.connect("\(url)/close")
     let close = try await closed.waitForEnd()
     #expect(close.code?.rawValue == 4001 && close.reason == "go" && close.isClean && close.initiator == .remote)
