@@ -264,7 +264,8 @@ struct CassetteTests {
   @Test("A compressed request is recorded as before its compression, and matches")
   func compressed() async throws {
     let script = ScriptedTransport([.respond(status: 200, body: "ok")])
-    let body = try RequestBody.json(["password": "PLANTED", "user": "octocat"])
+    let note = String(repeating: "long enough to compress ", count: 20)
+    let body = try RequestBody.json(["password": "PLANTED", "user": "octocat", "note": note])
     let resource = try RawHTTPResource.test(.post, body: body)
     var configuration = StackConfiguration()
     configuration.interceptors = [.compressing(.gzip, from: 0)]
