@@ -39,7 +39,12 @@ package.targets += [
       "BenchSupport", lastro, engine, .product(name: "LastroHTTP", package: "Lastro"),
       .product(name: "LastroTunnels", package: "Lastro"), httpTypes, logging,
     ]),
-  benchmark("PipelineBench", [lastro, .product(name: "LastroResilience", package: "Lastro"), httpTypes]),
+  benchmark(
+    "PipelineBench",
+    [
+      lastro, .product(name: "LastroFleet", package: "Lastro"), .product(name: "LastroResilience", package: "Lastro"),
+      httpTypes,
+    ]),
   benchmark("StreamBench", [lastro, engine, doubles]),
   benchmark("URLSessionBench", ["BenchSupport"]),
   .target(
