@@ -31,7 +31,7 @@ private func limits(_ engine: inout CurlConfiguration) {
 
 extension Page {
   static let codings = Page("Codings") { stage in
-    let server = try LoopbackServer.http { request in .text(request.head["Accept-Encoding"] ?? "nothing") }
+    let server = try LoopbackServer.http { request in .text(request.headers["Accept-Encoding"] ?? "nothing") }
     let stack = try listed()
     let offer = try await stack.fetch(.get(server.baseURL)).value
     stage.check("the request asks for zstd first", String(decoding: offer, as: UTF8.self) == "zstd, br, gzip")
