@@ -12,7 +12,8 @@
 
 #define SWIFT __attribute__((swiftcall))
 // A program that links libdispatch statically keeps its functions; `clsimulation_enter` then refuses.
-#define REPLACES __attribute__((weak))
+// What replaces a function is not instrumented: a thread that ends calls it after ThreadSanitizer has forgotten the thread.
+#define REPLACES __attribute__((weak)) __attribute__((disable_sanitizer_instrumentation))
 
 // MARK: Swift's concurrency runtime, from swift/Runtime/Concurrency.h of Swift 6
 
