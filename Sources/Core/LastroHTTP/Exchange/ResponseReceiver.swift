@@ -81,7 +81,7 @@ struct ResponseReceiver {
     if let channel = job.body { answer(ResponseBody(source: StreamedBody(job, channel)), facts) }
   }
 
-  /// Ends a stream whose request may go on.
+  /// Ends a stream whose request may continue.
   func endStream(_ facts: TransferFacts) {
     job.body?.wakeReader {}
     job.body?.finish(.success(()), facts: facts)

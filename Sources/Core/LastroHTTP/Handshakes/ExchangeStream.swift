@@ -19,7 +19,7 @@ package final class ExchangeStream: ByteStream {
     /// Whether the upload has ended, although nobody has finished writing.
     var isBroken = false
     var isClosed = false
-    /// Whether a read of the body is in progress. It goes on if the task that waits for it is cancelled.
+    /// Whether a read of the body is in progress. It continues if the task that waits for it is cancelled.
     var isReceiving = false
     /// The bytes that were received and not read, or the end.
     var incoming: Result<Data?, TransportError>?

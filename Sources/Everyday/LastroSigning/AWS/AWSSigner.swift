@@ -14,7 +14,7 @@ internal import LastroWire
 /// configuration.interceptors = [signer, .retry]  // corrects a wrong clock
 /// ```
 ///
-/// Every attempt is signed anew, with the credentials and the time at which it is sent. The signature covers the method, the
+/// Every attempt gets a new signature, with the credentials and the time at which it is sent. The signature covers the method, the
 /// path, the query, the body and the header fields, except for those that proxies and layers of the stack may change,
 /// such as `User-Agent`, `Accept-Encoding`, `Cookie` and `traceparent`.
 ///

@@ -13,7 +13,7 @@ internal import LastroWire
 ///
 /// The signature covers the listed components, in their order. If ``SignatureComponent/contentDigest`` is one of them,
 /// the signer adds a `Content-Digest` of the body (RFC 9530), and leaves the component out for a request without one.
-/// Every attempt is signed anew, with the time at which it is sent and a new nonce.
+/// Every attempt gets a new signature, with the time at which it is sent and a new nonce.
 public struct MessageSigner: RequestSigner, StandardSigner {
   /// The origins whose requests are signed.
   public let origins: [Origin]

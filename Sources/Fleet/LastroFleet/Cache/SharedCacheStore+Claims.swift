@@ -79,7 +79,7 @@ extension SharedCacheStore {
     }
   }
 
-  /// Ends a lease, so that the instances that wait for it go on.
+  /// Ends a lease, so that the instances that wait for it continue.
   private func end(
     _ place: CacheCipher.Place, _ own: [UInt8], storedAt time: Duration?, evenIfLost: Bool = false
   ) async {

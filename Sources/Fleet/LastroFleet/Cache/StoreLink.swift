@@ -76,7 +76,7 @@ final class StoreLink: Sendable {
     _ operation: @escaping @Sendable (any FleetStore) async throws(FleetStoreError) -> StoredValue
   ) async -> StoredValue? {
     guard state.withLock({ $0.health.mayAsk(isChange: isChange, now: time.now()) }) || evenIfLost else { return nil }
-    // The operation goes on after the limit, so that the store finds out itself that a connection is dead.
+    // The operation continues after the limit, so that the store finds out itself that a connection is dead.
     let work = Work { [store] in
       await Result { () async throws(FleetStoreError) in try await operation(store) }
     }

@@ -83,7 +83,7 @@ struct MockTarget {
   let path: String
   let query: [Substring]
 
-  /// The fields of a connection and the length, which are set anew for each connection (RFC 9110 §7.6.1).
+  /// The fields of a connection and the length, which each connection sets for itself (RFC 9110 §7.6.1).
   static let connection: Set = [
     "connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
   ]
